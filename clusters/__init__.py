@@ -1,0 +1,1 @@
+"""What: sites, machines, catalogue, orders, clusters, provisioning, observation."""

@@ -1,0 +1,1 @@
+"""Use: Slurm jobs of a tenant: submit, follow, act."""

@@ -1,0 +1,1 @@
+"""Small tools without models or apps. Imports nothing of ours."""

@@ -1,0 +1,75 @@
+"""One hierarchy of errors, with one mapping to HTTP (portal.web.errors).
+
+Request errors are checked in the order of their status: not visible 404, not allowed 403,
+wrong state 409, bad input 400. Provisioning knows two kinds of failure, temporary and permanent;
+anything else is a bug.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+
+class FreeholdError(Exception):
+    """Something a person is told about: what happened, and what to do."""
+
+    status = 500
+    title = "Something went wrong"
+
+    def __init__(self, message: str = "", *, hint: str = "") -> None:
+        super().__init__(message or self.title)
+        self.message = message or self.title
+        self.hint = hint
+
+
+class NotVisible(FreeholdError):
+    """The thing does not exist, or not for this actor: both look the same."""
+
+    status = 404
+    title = "There is nothing here for you"
+
+
+class NotAllowed(FreeholdError):
+    """The actor sees the thing but may not do this."""
+
+    status = 403
+    title = "Your role does not allow this"
+
+
+class WrongState(FreeholdError):
+    """The thing is not in a state in which this can be done; the message names the state."""
+
+    status = 409
+    title = "This changed meanwhile"
+
+
+class BadInput(FreeholdError):
+    """Input that was refused. `fields` maps a form field to its message; "" is the whole form."""
+
+    status = 400
+    title = "Some of what you entered cannot be used"
+
+    def __init__(self, message: str = "", *, hint: str = "", fields: Mapping[str, str] | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.fields: dict[str, str] = dict(fields or {})
+
+
+class OutsideError(FreeholdError):
+    """An outside system did not do what was asked; `reason` is a CamelCase word for pages and metrics."""
+
+    status = 502
+    title = "A system behind the portal did not answer"
+
+    def __init__(self, reason: str, message: str, *, hint: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.reason = reason
+
+
+class TemporaryError(OutsideError):
+    """Will likely pass by itself: back off and look again."""
+
+    status = 503
+
+
+class PermanentError(OutsideError):
+    """Needs a person: the message says what happened, the hint what the operator can do."""

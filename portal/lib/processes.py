@@ -1,0 +1,84 @@
+"""Names a process so surely that it may be signalled: by pid, start time and executable.
+
+A pid alone is reused by the kernel. Source: proc(5), fields 22 (starttime, clock ticks since boot)
+of /proc/PID/stat and the link /proc/PID/exe.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from portal.lib.types import JSONDict
+
+PROC = Path("/proc")
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessRecord:
+    """What is written down when a process is started."""
+
+    pid: int
+    started: int  # clock ticks since boot
+    executable: str  # resolved path of the running file
+    environment: str = ""  # one NAME=value that must be in its environment, e.g. SLURM_CONF=...
+
+    def to_json(self) -> JSONDict:
+        """A plain dict for a state file."""
+        return asdict(self)
+
+
+def _stat_fields(pid: int) -> list[str]:
+    # the second field, the command in brackets, may hold blanks and brackets itself
+    return (PROC / str(pid) / "stat").read_text(encoding="utf-8", errors="replace").rsplit(")", 1)[1].split()
+
+
+def parent_of(pid: int) -> int:
+    """The parent's pid. Raises OSError when the process is gone."""
+    return int(_stat_fields(pid)[1])
+
+
+def record(pid: int, *, environment: str = "") -> ProcessRecord:
+    """Describe a running process. Raises OSError when it is gone."""
+    fields = _stat_fields(pid)
+    return ProcessRecord(
+        pid=pid,
+        started=int(fields[19]),
+        executable=str((PROC / str(pid) / "exe").readlink()),
+        environment=environment,
+    )
+
+
+def is_running(known: ProcessRecord) -> bool:
+    """True only if the very process that was recorded still runs (a zombie does not)."""
+    try:
+        fields = _stat_fields(known.pid)
+        if fields[0] == "Z" or int(fields[19]) != known.started:
+            return False
+        if str((PROC / str(known.pid) / "exe").readlink()) != known.executable:
+            return False
+        if known.environment:
+            environ = (PROC / str(known.pid) / "environ").read_bytes().split(b"\0")
+            return known.environment.encode() in environ
+    except OSError:
+        return False
+    return True
+
+
+def send_signal(known: ProcessRecord, number: signal.Signals) -> bool:
+    """Signal the recorded process; False when it is gone or another one now. Uses a pidfd: no race."""
+    try:
+        handle = os.pidfd_open(known.pid)
+    except OSError:
+        return False
+    try:
+        if not is_running(known):
+            return False
+        signal.pidfd_send_signal(handle, number)
+    except OSError:
+        return False
+    finally:
+        os.close(handle)
+    return True

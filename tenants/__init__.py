@@ -1,0 +1,1 @@
+"""Who: people, tenants, rights, sign-in, scoping, commands, audit, live topics."""
