@@ -1,0 +1,1 @@
+"""From what is wanted to what is there: plan, steps, engine."""

@@ -1,0 +1,108 @@
+"""The narrow seam between the engine and the drivers: what a step is told and what it answers.
+
+Drivers see these frozen values only: no models, no requests, no other driver.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Literal, Protocol
+
+EMPTY: Mapping[str, str] = MappingProxyType({})
+NO_FACTS: Mapping[str, Mapping[str, str]] = MappingProxyType({})
+AccountKind = Literal["member", "observer", "administrator"]
+
+
+@dataclass(frozen=True, slots=True)
+class FlavorSpec:
+    """A kind of node."""
+
+    name: str
+    gpu_type: str  # Slurm's gres type, e.g. "a100"; "" without GPUs
+    gpu_count: int
+    cpus: int
+    memory_mib: int
+
+
+@dataclass(frozen=True, slots=True)
+class PoolSpec:
+    """Nodes of one flavor; in Slurm one partition of the same name."""
+
+    name: str
+    flavor: FlavorSpec
+    machines: tuple[str, ...]  # names of the allocated machines at the site, sorted
+
+
+@dataclass(frozen=True, slots=True)
+class AccountSpec:
+    """A unix account in the cluster, made from a SlurmIdentity."""
+
+    name: str  # ^fh[a-z0-9]{4,28}$
+    uid: int
+    gid: int
+    kind: AccountKind
+    active: bool  # False: the member left; jobs may end, nothing new is accepted
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterSpec:
+    """What one cluster should be."""
+
+    id: str  # UUID
+    name: str  # external name: c- and 12 base32 characters
+    title: str  # as the tenant typed it; never reaches a vendor unescaped
+    tenant: str  # slug
+    installation: str  # the mark freehold.io/installation
+    pools: tuple[PoolSpec, ...]
+    accounts: tuple[AccountSpec, ...]
+    gid: int  # group of every account of the cluster
+
+
+@dataclass(frozen=True, slots=True)
+class StepContext:
+    """Everything that a step may know in one pass."""
+
+    spec: ClusterSpec
+    settings: Mapping[str, str] = EMPTY  # the site's settings for this driver
+    facts: Mapping[str, Mapping[str, str]] = NO_FACTS  # by step name, from the steps that were seen ready
+    secrets: Mapping[str, bytes] = field(default_factory=dict, repr=False)  # e.g. "slurm-jwt-key"
+    ports: range = range(0)  # a block of loopback ports that is the cluster's own (local drivers)
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """What a look at the outside found."""
+
+    exists: bool  # False only after a positive "not there" from a complete, authenticated answer
+    in_sync: bool = False  # the outside matches the spec
+    ready: bool = False  # and works
+    reason: str = ""  # CamelCase, shown to people
+    message: str = ""  # one sentence for people; never a secret
+    facts: Mapping[str, str] = EMPTY  # endpoint, VPC id ...; never a secret
+
+
+class Step(Protocol):
+    """One idempotent unit of provisioning. No verb waits or sleeps; each outside call takes under 30 s.
+
+    All three verbs raise TemporaryError or PermanentError of portal.lib.errors, nothing else.
+    """
+
+    name: str  # stored; never renamed without a migration
+    component: str  # who provides it, shown to people, e.g. "Slurm"
+    needs: tuple[str, ...]  # steps that must be ready first
+    deadline: dt.timedelta  # not ready by then: stalled, a person is told
+
+    def describe(self, spec: ClusterSpec) -> tuple[str, ...]:
+        """One line per thing that this step will make, for the plan on the approval page."""
+
+    def observe(self, ctx: StepContext) -> Observed:
+        """Look; change nothing."""
+
+    def apply(self, ctx: StepContext) -> None:
+        """Ask for what is wanted, do not wait; safe to repeat."""
+
+    def remove(self, ctx: StepContext) -> None:
+        """Ask for removal, do not wait; absent is fine."""
