@@ -1,0 +1,221 @@
+"""All settings, from environment variables. `make run` and the tests set them; so does production."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from urllib.parse import parse_qs, unquote, urlsplit
+
+from csp.constants import NONCE, NONE, SELF
+from django.core.exceptions import ImproperlyConfigured
+
+from portal.lib import env
+from portal.lib.types import JSONDict
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+
+# --- mode: production unless said otherwise; demo and test may use the local drivers ---------------
+MODE = env.text("FREEHOLD_MODE", "production")
+if MODE not in {"production", "demo", "test"}:
+    raise ImproperlyConfigured(f"FREEHOLD_MODE is production, demo or test, not {MODE!r}.")
+PRODUCTION = MODE == "production"
+DEBUG = False
+
+SECRET_KEY = env.text("SECRET_KEY")
+PUBLIC_URL = env.text("PUBLIC_URL").rstrip("/")  # links in mails and to the identity provider
+_public = urlsplit(PUBLIC_URL)
+ALLOWED_HOSTS = env.words("ALLOWED_HOSTS", _public.hostname or "")
+CSRF_TRUSTED_ORIGINS = env.words("CSRF_TRUSTED_ORIGINS", PUBLIC_URL)
+SOCKET_ORIGINS = CSRF_TRUSTED_ORIGINS  # who may open a WebSocket, in development too
+INSTALLATION = env.text("FREEHOLD_INSTALLATION", "freehold")  # the mark on everything we make outside
+PRODUCT_NAME = "Freehold"
+
+# --- apps ------------------------------------------------------------------------------------------
+INSTALLED_APPS = [
+    "portal.web.apps.WebConfig",
+    "jobs",
+    "clusters",
+    "tenants",
+    "django.contrib.admin.apps.SimpleAdminConfig",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "whitenoise.runserver_nostatic",
+    "django.contrib.staticfiles",
+    "django.contrib.humanize",
+    "channels",
+    "csp",
+    "django_htmx",
+    "template_partials",
+]
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "tenants.middleware.RequestIdMiddleware",
+    "csp.middleware.CSPMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "django_htmx.middleware.HtmxMiddleware",
+    "tenants.middleware.ActorMiddleware",
+    "portal.web.errors.ErrorMiddleware",
+]
+ROOT_URLCONF = "portal.urls"
+ASGI_APPLICATION = "portal.asgi.application"
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+                "portal.web.context.frame",
+            ],
+        },
+    },
+]
+FORM_RENDERER = "django.forms.renderers.TemplatesSetting"
+
+
+# --- PostgreSQL and Redis --------------------------------------------------------------------------
+def _database(url: str) -> JSONDict:
+    """Settings from postgresql://user:password@host:port/name?host=/socket/folder&sslmode=..."""
+    parts = urlsplit(url)
+    if parts.scheme not in {"postgresql", "postgres"}:
+        raise ImproperlyConfigured("DATABASE_URL must start with postgresql://: it is the one database.")
+    options = {name: values[0] for name, values in parse_qs(parts.query).items()}
+    return {
+        "ENGINE": "django.db.backends.postgresql",
+        "NAME": unquote(parts.path.lstrip("/")),
+        "USER": unquote(parts.username or ""),
+        "PASSWORD": unquote(parts.password or ""),
+        "HOST": options.pop("host", parts.hostname or ""),
+        "PORT": str(parts.port or ""),
+        "OPTIONS": {**options, "pool": {"min_size": 1, "max_size": env.number("DATABASE_POOL", 12)}}
+        if MODE != "test"
+        else options,
+    }
+
+
+DATABASES = {"default": _database(env.text("DATABASE_URL"))}
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+REDIS_URL = env.text("REDIS_URL")
+REDIS_PREFIX = env.text("REDIS_PREFIX", "freehold")
+CACHES = {
+    "default": {
+        "BACKEND": "django.core.cache.backends.redis.RedisCache",
+        "LOCATION": REDIS_URL,
+        "KEY_PREFIX": REDIS_PREFIX,
+    }
+}
+CHANNEL_LAYERS = {
+    "default": {
+        "BACKEND": "channels_redis.core.RedisChannelLayer",
+        "CONFIG": {"hosts": [REDIS_URL], "prefix": f"{REDIS_PREFIX}.live", "expiry": 30, "group_expiry": 86400},
+    }
+}
+
+# --- Celery: tasks are hints with ids; a beat scan of what is due is the truth ---------------------
+CELERY_BROKER_URL = REDIS_URL.replace("unix://", "redis+socket://")
+CELERY_BROKER_TRANSPORT_OPTIONS = {"global_keyprefix": f"{REDIS_PREFIX}.celery.", "visibility_timeout": 3600}
+CELERY_TASK_IGNORE_RESULT = True
+CELERY_TASK_ACKS_LATE = False
+CELERY_TASK_SERIALIZER = "json"
+CELERY_ACCEPT_CONTENT = ["json"]
+CELERY_TASK_DEFAULT_QUEUE = "default"
+CELERY_TASK_TIME_LIMIT = 60
+CELERY_TASK_SOFT_TIME_LIMIT = 50
+CELERY_WORKER_HIJACK_ROOT_LOGGER = False
+CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+CELERY_BEAT_SCHEDULE = {
+    "reconcile-what-is-due": {"task": "clusters.reconcile_due", "schedule": 2.0, "options": {"expires": 10}},
+}
+
+# --- who people are --------------------------------------------------------------------------------
+AUTH_USER_MODEL = "tenants.User"
+AUTHENTICATION_BACKENDS = ["tenants.signin.backend.IdentityBackend"]
+LOGIN_URL = "signin"
+OIDC = {
+    "issuer": env.text("OIDC_ISSUER").rstrip("/"),
+    "client_id": env.text("OIDC_CLIENT_ID"),
+    "client_secret": env.text("OIDC_CLIENT_SECRET", ""),
+    "scopes": env.text("OIDC_SCOPES", "openid email profile"),
+}
+# Issuers whose `email_verified: true` is believed when an invitation is accepted.
+OIDC_TRUSTED_ISSUERS = env.words("OIDC_TRUSTED_ISSUERS", OIDC["issuer"])
+# Operators: everyone of one issuer, or named people as issuer|subject. Never a membership.
+OPERATOR_ISSUER = env.text("OPERATOR_ISSUER", "")
+OPERATORS = [tuple(entry.split("|", 1)) for entry in env.words("OPERATORS")]
+
+SESSION_COOKIE_AGE = 12 * 3600
+SESSION_COOKIE_HTTPONLY = True
+SESSION_COOKIE_SAMESITE = "Lax"  # the identity provider sends people back by a link
+CSRF_COOKIE_SAMESITE = "Lax"
+MESSAGE_STORAGE = "django.contrib.messages.storage.session.SessionStorage"
+
+# --- transport -------------------------------------------------------------------------------------
+HTTPS = _public.scheme == "https"
+if PRODUCTION and not HTTPS:
+    raise ImproperlyConfigured("PUBLIC_URL must start with https:// in production.")
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE_SSL_REDIRECT = HTTPS
+SECURE_REDIRECT_EXEMPT = [r"^health/"]
+SECURE_HSTS_SECONDS = 31_536_000 if HTTPS else 0
+SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = HTTPS
+if env.flag("BEHIND_PROXY"):
+    SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+X_FRAME_OPTIONS = "DENY"
+SECURE_REFERRER_POLICY = "same-origin"
+CONTENT_SECURITY_POLICY = {
+    "DIRECTIVES": {
+        "default-src": [NONE],
+        "script-src": [SELF, NONCE],
+        "style-src": [SELF, NONCE],
+        "img-src": [SELF, "data:"],
+        "font-src": [SELF],
+        "connect-src": [SELF],
+        "form-action": [SELF, OIDC["issuer"]],
+        "base-uri": [NONE],
+        "frame-ancestors": [NONE],
+        "manifest-src": [SELF],
+    }
+}
+DATA_UPLOAD_MAX_MEMORY_SIZE = 5 * 1024 * 1024  # a script of 1 MiB, typed or uploaded, and its form
+FILE_UPLOAD_MAX_MEMORY_SIZE = 2 * 1024 * 1024
+
+# --- static files, language, time ------------------------------------------------------------------
+STATIC_URL = "/static/"
+STATIC_ROOT = Path(env.text("STATIC_ROOT", str(BASE_DIR / "staticfiles")))
+STATICFILES_DIRS = [BASE_DIR / "static"]
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {
+        "BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"
+        if MODE == "test"
+        else "whitenoise.storage.CompressedManifestStaticFilesStorage"
+    },
+}
+LANGUAGE_CODE = "en"
+USE_I18N = True
+USE_TZ = True
+TIME_ZONE = "UTC"
+
+# --- the local drivers (demo and test only) --------------------------------------------------------
+DATA_FOLDER = Path(env.text("FREEHOLD_DATA", "/var/lib/freehold/none"))
+OUTPUT_SOCKET = Path(env.text("FREEHOLD_OUTPUT_SOCKET", str(DATA_FOLDER / "state" / "output.sock")))
+LOCAL_PORTS = env.text("FREEHOLD_LOCAL_PORTS", "21000-29999")
+# Unix uids of the local driver: a range of the installation's own, so that two on one machine do not meet.
+LOCAL_UID_BASE = env.number(
+    "FREEHOLD_UID_BASE", 200_000 + int(hashlib.sha256(str(DATA_FOLDER).encode()).hexdigest()[:4], 16) * 1000
+)
+
+# --- logs ------------------------------------------------------------------------------------------
+LOGGING_CONFIG = "portal.logs.configure"
+LOGGING: JSONDict = {"level": env.text("LOG_LEVEL", "INFO")}
