@@ -1,0 +1,1 @@
+"""Tests of Freehold. Nothing here reaches beyond this machine."""
