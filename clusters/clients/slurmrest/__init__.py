@@ -1,0 +1,1 @@
+"""A typed client of Slurm's REST daemon. Knows neither Django nor tenants."""

@@ -1,0 +1,1 @@
+"""One file for each family of API versions that differs; nothing outside sees the difference."""

@@ -1,0 +1,241 @@
+"""What Freehold knows of Slurm's things, whatever API version they came through.
+
+Times are epoch seconds of the Slurm controller's clock, or None where Slurm has none ("0" is none).
+Memory is in MiB, time limits are in minutes. An optional number is an int, None (not set) or UNLIMITED.
+"""
+
+from __future__ import annotations
+
+import enum
+from typing import Final, Literal, NewType, TypeAlias
+
+import msgspec
+
+from clusters.clients.slurmrest.gres import NO_GPUS, Gpus
+
+JobId = NewType("JobId", int)
+
+
+class Unlimited(enum.Enum):
+    """The type of UNLIMITED, so that a type checker tells it from a number."""
+
+    UNLIMITED = "unlimited"
+
+
+UNLIMITED: Final = Unlimited.UNLIMITED
+Limit: TypeAlias = int | Unlimited | None
+
+FINISHED_STATES: Final = frozenset(
+    {"COMPLETED", "CANCELLED", "FAILED", "TIMEOUT", "NODE_FAIL", "PREEMPTED", "BOOT_FAIL", "DEADLINE"}
+    | {"OUT_OF_MEMORY"}
+)
+MAIN_STATES: Final = FINISHED_STATES | {"PENDING", "RUNNING", "SUSPENDED"}
+
+UNUSABLE_FLAGS: Final = frozenset(
+    {"DRAIN", "FAIL", "NOT_RESPONDING", "MAINTENANCE", "INVALID", "INVALID_REG", "REBOOT_ISSUED"}
+    | {"REBOOT_REQUESTED", "POWER_DOWN", "POWERED_DOWN", "POWERING_DOWN"}
+)
+
+
+class _Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Immutable, by keyword, without a dict per instance: lists of 10,000 are usual."""
+
+
+class ExitCode(_Record):
+    """How a job's script ended: its exit status, or the signal that ended it."""
+
+    status: int = 0
+    signal: int = 0
+    core_dumped: bool = False
+
+
+class JobRecord(_Record):
+    """One record of slurmctld's job table: a job, a started array task, or the waiting rest of an array."""
+
+    job_id: JobId
+    name: str
+    state: str  # the main state: one of MAIN_STATES, or UNKNOWN
+    flags: frozenset[str] = frozenset()  # COMPLETING, CONFIGURING, REQUEUED ...
+    reason: str = ""  # why it waits or failed; "" for none
+    reason_detail: str = ""
+    user_name: str | None = None  # None: the account is not known to Slurm's host
+    user_id: int | None = None
+    group_id: int | None = None
+    account: str = ""
+    partition: str = ""
+    qos: str = ""
+    comment: str = ""  # with the mark of a submit
+    array_job_id: int | None = None  # None: not of an array
+    array_task_id: int | None = None  # None: no array, or the waiting rest of one
+    array_task_string: str = ""  # the waiting rest: "3-8%2"
+    het_job_id: int | None = None
+    het_job_offset: int | None = None
+    submit_time: int | None = None
+    eligible_time: int | None = None
+    start_time: int | None = None  # of a waiting job: Slurm's estimate
+    end_time: int | None = None  # of a running job: when its time limit ends
+    time_limit: Limit = None
+    nodes: str = ""  # a host list such as "n[1-4]"
+    batch_host: str = ""
+    node_count: Limit = None
+    cpus: Limit = None
+    tasks: Limit = None
+    cpus_per_task: Limit = None
+    memory_per_node: Limit = None  # 0: all memory of the node
+    memory_per_cpu: Limit = None
+    gpus: Gpus = NO_GPUS  # held by a running job, else asked for (in all; per node where Slurm says no more)
+    gres_detail: tuple[str, ...] = ()  # one text per node, only while it runs
+    tres_requested: str = ""
+    tres_allocated: str = ""
+    exit_code: ExitCode | None = None
+    priority: Limit = None
+    hold: bool = False
+    restarts: int = 0
+    dependency: str = ""
+    reservation: str = ""
+    features: str = ""
+    working_directory: str = ""
+    standard_input: str = ""
+    standard_output: str = ""  # a pattern unless paths_expanded; "" is Slurm's default
+    standard_error: str = ""  # "" is the same file as standard_output
+    paths_expanded: bool = False
+
+    @property
+    def is_finished(self) -> bool:
+        """Ended, and its nodes are free again."""
+        return self.state in FINISHED_STATES and "COMPLETING" not in self.flags
+
+    @property
+    def shown_id(self) -> str:
+        """The id as people and commands write it: "12", "12_3", "12_[3-8%2]", "12+1"."""
+        if self.array_job_id is not None:
+            if self.array_task_id is not None:
+                return f"{self.array_job_id}_{self.array_task_id}"
+            return f"{self.array_job_id}_[{self.array_task_string}]"
+        if self.het_job_id is not None:
+            return f"{self.het_job_id}+{self.het_job_offset or 0}"
+        return str(self.job_id)
+
+
+class JobList(_Record):
+    """All job records of the controller at one moment."""
+
+    jobs: tuple[JobRecord, ...]
+    last_update: int | None = None  # only from v0.0.42 on
+
+
+class NodeRecord(_Record):
+    """One node as slurmctld sees it."""
+
+    name: str
+    state: str  # IDLE, MIXED, ALLOCATED, DOWN, ERROR, FUTURE, UNKNOWN
+    flags: frozenset[str] = frozenset()  # DRAIN, NOT_RESPONDING, PLANNED, MAINTENANCE ...
+    partitions: tuple[str, ...] = ()
+    address: str = ""
+    cpus: int = 0
+    cpus_allocated: int = 0
+    memory: int = 0
+    memory_allocated: int = 0
+    memory_free: int | None = None
+    gpus: Gpus = NO_GPUS  # installed
+    gpus_allocated: Gpus = NO_GPUS
+    features: str = ""
+    reason: str = ""
+    reason_by: str = ""
+    reason_at: int | None = None
+    boot_time: int | None = None
+    slurmd_version: str = ""
+
+    @property
+    def is_usable(self) -> bool:
+        """New jobs may start here."""
+        return self.state in {"IDLE", "MIXED", "ALLOCATED"} and not self.flags & UNUSABLE_FLAGS
+
+    @property
+    def gpus_available(self) -> int:
+        """GPUs that work for jobs, busy or free: none of a node that is down or drained."""
+        return self.gpus.total if self.is_usable else 0
+
+    @property
+    def gpus_free(self) -> int:
+        """GPUs that a job could get now."""
+        return max(0, self.gpus.total - self.gpus_allocated.total) if self.is_usable else 0
+
+
+class PartitionRecord(_Record):
+    """One partition: a named set of nodes with limits."""
+
+    name: str
+    state: str  # UP, DOWN, DRAIN, INACTIVE
+    is_default: bool = False
+    nodes: str = ""
+    total_nodes: int = 0
+    total_cpus: int = 0
+    max_time: Limit = UNLIMITED
+    default_time: Limit = None  # None: the same as max_time
+    max_nodes: Limit = UNLIMITED
+    gpus: Gpus = NO_GPUS
+    tres: str = ""
+    qos: str = ""
+    allowed_accounts: str = ""
+
+
+class Ping(_Record):
+    """Whether slurmrestd reaches its slurmctld."""
+
+    responding: bool
+    release: str = ""  # "22.05.8"
+    cluster: str = ""  # only from v0.0.40 on
+    controller: str = ""  # host name
+
+
+class Diag(_Record):
+    """The controller's clock and counts. The counts are of array tasks and up to a minute old."""
+
+    req_time: int
+    jobs_pending: int
+    jobs_running: int
+
+
+class GpuRequest(_Record):
+    """GPUs for each node, or in all."""
+
+    count: int
+    model: str = ""  # Slurm's gres type, e.g. "a100"; "" is any
+    per: Literal["node", "job"] = "node"
+
+
+class SubmitRequest(_Record):
+    """A batch job. None means that the key is not sent at all, so that Slurm's default holds."""
+
+    script: str  # LF line ends, begins with #!, no NUL
+    environment: dict[str, str]  # never empty: slurmctld refuses a job without one
+    name: str | None = None
+    partition: str | None = None
+    account: str | None = None
+    qos: str | None = None
+    reservation: str | None = None
+    nodes: int | None = None
+    tasks: int | None = None
+    cpus_per_task: int | None = None
+    gpus: GpuRequest | None = None
+    memory_mib: int | None = None  # per node; 0 is all memory of the node and is sent
+    memory_per_cpu_mib: int | None = None
+    time_limit_minutes: Limit = None
+    working_directory: str | None = None
+    stdout: str | None = None
+    stderr: str | None = None
+    comment: str | None = None  # carries the mark
+    dependency: str | None = None
+    array: str | None = None
+    begin: int | None = None  # epoch seconds
+    nice: int | None = None
+    requeue: bool | None = None
+    hold: bool = False
+
+
+class SubmitResult(_Record):
+    """An accepted job. Warnings are Slurm's own words, for example that it is over a partition's limit."""
+
+    job_id: JobId
+    warnings: tuple[str, ...] = ()
