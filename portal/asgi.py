@@ -20,8 +20,6 @@ from portal.web.sockets import urlpatterns as socket_urls  # noqa: E402
 application = ProtocolTypeRouter(
     {
         "http": django_application,
-        "websocket": OriginValidator(
-            SessionMiddlewareStack(URLRouter(socket_urls)), settings.SOCKET_ORIGINS
-        ),
+        "websocket": OriginValidator(SessionMiddlewareStack(URLRouter(socket_urls)), settings.SOCKET_ORIGINS),
     }
 )

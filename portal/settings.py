@@ -119,7 +119,12 @@ CACHES = {
 CHANNEL_LAYERS = {
     "default": {
         "BACKEND": "channels_redis.core.RedisChannelLayer",
-        "CONFIG": {"hosts": [REDIS_URL], "prefix": f"{REDIS_PREFIX}.live", "expiry": 30, "group_expiry": 86400},
+        "CONFIG": {
+            "hosts": [REDIS_URL],
+            "prefix": f"{REDIS_PREFIX}.live",
+            "expiry": 30,
+            "group_expiry": 86400,
+        },
     }
 }
 

@@ -1,0 +1,35 @@
+"""Sites and their machines, what may be ordered, orders, and the clusters that come of them."""
+
+from __future__ import annotations
+
+from clusters.models.catalogue import Flavor, Machine, MachineState, Offering, Quota, Site
+from clusters.models.cluster import Allocation, Cluster, Node, NodePool, Phase, PortBlock
+from clusters.models.order import Order, OrderKind, OrderLine, OrderState, Stack
+from clusters.models.progress import StepEvent, StepState, StepStatus
+from clusters.models.slurm import IdentityKind, SlurmEndpoint, SlurmIdentity
+
+__all__ = [
+    "Allocation",
+    "Cluster",
+    "Flavor",
+    "IdentityKind",
+    "Machine",
+    "MachineState",
+    "Node",
+    "NodePool",
+    "Offering",
+    "Order",
+    "OrderKind",
+    "OrderLine",
+    "OrderState",
+    "Phase",
+    "PortBlock",
+    "Quota",
+    "Site",
+    "SlurmEndpoint",
+    "SlurmIdentity",
+    "Stack",
+    "StepEvent",
+    "StepState",
+    "StepStatus",
+]

@@ -1,0 +1,147 @@
+"""A cluster as it is wanted and as it was last seen."""
+
+from __future__ import annotations
+
+import uuid
+
+from django.db import models
+from django.db.models import Q
+
+from clusters.models.catalogue import Flavor, Machine, Site
+from clusters.models.order import Stack
+from tenants.ids import short_name
+from tenants.models import Tenant
+from tenants.models.people import TenantOwned
+from tenants.scoping import TenantQuerySet
+
+
+class Phase(models.TextChoices):
+    """Summary of a cluster."""
+
+    PENDING = "pending", "Pending"
+    PROVISIONING = "provisioning", "Being built"
+    READY = "ready", "Ready"
+    DEGRADED = "degraded", "Degraded"
+    DELETING = "deleting", "Being removed"
+    DELETED = "deleted", "Removed"
+    FAILED = "failed", "Failed"
+
+
+class Cluster(TenantOwned):
+    """One isolated cluster of one tenant. Desired columns and pools carry a generation."""
+
+    tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT, related_name="clusters")
+    site = models.ForeignKey(Site, on_delete=models.PROTECT, related_name="clusters")
+    name = models.CharField(max_length=40)
+    stack = models.CharField(max_length=20, choices=Stack, default=Stack.SLURM)
+    gid = models.PositiveIntegerField(unique=True, null=True, help_text="Group of the cluster's accounts.")
+    wanted = models.BooleanField(default=True, help_text="False: to be removed.")
+    paused = models.BooleanField(default=False)
+    generation = models.PositiveIntegerField(default=1)
+    observed_generation = models.PositiveIntegerField(default=0)
+    phase = models.CharField(max_length=12, choices=Phase, default=Phase.PENDING)
+    reason = models.CharField(max_length=60, blank=True)
+    message = models.TextField(blank=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+    ready_at = models.DateTimeField(null=True, blank=True, help_text="First seen ready.")
+    deleted_at = models.DateTimeField(null=True, blank=True)
+    # the engine's lease: a stale worker's writes filter on lease_epoch and hit no row
+    lease_until = models.DateTimeField(null=True, blank=True)
+    lease_epoch = models.PositiveBigIntegerField(default=0)
+    next_reconcile_at = models.DateTimeField(null=True, blank=True)
+    attempts = models.PositiveIntegerField(default=0, help_text="Temporary errors in a row.")
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                "tenant", "name", condition=Q(deleted_at=None), name="one_live_cluster_per_name"
+            )
+        ]
+        indexes = [models.Index(fields=["next_reconcile_at"], name="clusters_due")]
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def external_name(self) -> str:
+        """The name outside: c- and 12 base32 characters, derived from the id."""
+        return f"c-{short_name(self.id)}"
+
+
+class NodePool(models.Model):
+    """Nodes of one flavor in a cluster; in Slurm one partition."""
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    cluster = models.ForeignKey(Cluster, on_delete=models.PROTECT, related_name="pools")
+    name = models.CharField(max_length=30)
+    flavor = models.ForeignKey(Flavor, on_delete=models.PROTECT, related_name="+")
+    count = models.PositiveSmallIntegerField()
+    price_per_hour = models.DecimalField(max_digits=12, decimal_places=2, help_text="Of one node, as agreed.")
+
+    objects = TenantQuerySet.as_manager()
+    tenant_path = "cluster__tenant"
+
+    class Meta:
+        constraints = [models.UniqueConstraint("cluster", "name", name="one_pool_per_name")]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Allocation(models.Model):
+    """A machine in a pool. A machine belongs to at most one live pool: a database rule."""
+
+    machine = models.ForeignKey(Machine, on_delete=models.PROTECT, related_name="allocations")
+    pool = models.ForeignKey(NodePool, on_delete=models.PROTECT, related_name="allocations")
+    allocated_at = models.DateTimeField(auto_now_add=True)
+    released_at = models.DateTimeField(null=True, blank=True)
+
+    objects = TenantQuerySet.as_manager()
+    tenant_path = "pool__cluster__tenant"
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                "machine", condition=Q(released_at=None), name="one_live_pool_per_machine"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.machine} in {self.pool}"
+
+
+class Node(models.Model):
+    """A node as Slurm last told of it."""
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="nodes")
+    name = models.CharField(max_length=100)
+    partitions = models.JSONField(default=list)
+    state = models.CharField(max_length=60)
+    available = models.BooleanField(default=False, help_text="Neither down nor drained.")
+    reason = models.CharField(max_length=300, blank=True)
+    cpus = models.PositiveIntegerField(default=0)
+    cpus_used = models.PositiveIntegerField(default=0)
+    memory_mib = models.PositiveBigIntegerField(default=0)
+    gpus = models.PositiveIntegerField(default=0)
+    gpus_used = models.PositiveIntegerField(default=0)
+    observed_at = models.DateTimeField()
+
+    objects = TenantQuerySet.as_manager()
+    tenant_path = "cluster__tenant"
+
+    class Meta:
+        constraints = [models.UniqueConstraint("cluster", "name", name="one_node_per_name")]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class PortBlock(models.Model):
+    """A block of loopback ports that a local cluster has for itself."""
+
+    cluster = models.OneToOneField(Cluster, on_delete=models.CASCADE, related_name="port_block")
+    base = models.PositiveIntegerField(unique=True)
+
+    def __str__(self) -> str:
+        return f"{self.base} for {self.cluster}"

@@ -1,0 +1,91 @@
+"""An order is a request; a cluster is a thing."""
+
+from __future__ import annotations
+
+import uuid
+
+from django.core.validators import MaxValueValidator, MinValueValidator
+from django.db import models
+
+from clusters.models.catalogue import Flavor, Site
+from tenants.models import Tenant, User
+from tenants.models.people import TenantOwned
+
+
+class OrderKind(models.TextChoices):
+    """What is asked for."""
+
+    CREATE = "create", "New cluster"
+    RESIZE = "resize", "Resize"
+    RENEW = "renew", "Renew"
+    TERMINATE = "terminate", "Terminate"
+
+
+class OrderState(models.TextChoices):
+    """Allowed moves stand in clusters.services.moves."""
+
+    DRAFT = "draft", "Draft"
+    SUBMITTED = "submitted", "Waiting for approval"
+    APPROVED = "approved", "Approved, being built"
+    FULFILLED = "fulfilled", "Fulfilled"
+    REJECTED = "rejected", "Rejected"
+    CANCELLED = "cancelled", "Cancelled"
+    FAILED = "failed", "Failed"
+
+
+class Stack(models.TextChoices):
+    """The software that runs in the cluster."""
+
+    SLURM = "slurm", "Slurm"
+
+
+class Order(TenantOwned):
+    """A tenant's request, with the price and the plan as they were agreed."""
+
+    tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT, related_name="orders")
+    kind = models.CharField(max_length=10, choices=OrderKind, default=OrderKind.CREATE)
+    state = models.CharField(max_length=10, choices=OrderState, default=OrderState.DRAFT)
+    site = models.ForeignKey(Site, on_delete=models.PROTECT, related_name="+")
+    stack = models.CharField(max_length=20, choices=Stack, default=Stack.SLURM)
+    cluster = models.ForeignKey(
+        "clusters.Cluster", on_delete=models.PROTECT, null=True, blank=True, related_name="orders"
+    )
+    cluster_name = models.CharField(max_length=40)
+    justification = models.TextField(max_length=2000, blank=True)
+    price_per_hour = models.DecimalField(max_digits=12, decimal_places=2, help_text="As agreed at submit.")
+    currency = models.CharField(max_length=3, default="EUR")
+    plan = models.JSONField(null=True, help_text="What each step will make; written by a task at submit.")
+    plan_hash = models.CharField(max_length=64, blank=True)
+    key = models.UUIDField(default=uuid.uuid4, unique=True, help_text="One-time key of the form.")
+    created_by = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")
+    created_at = models.DateTimeField(auto_now_add=True)
+    submitted_at = models.DateTimeField(null=True, blank=True)
+    decided_by = models.ForeignKey(User, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
+    decided_at = models.DateTimeField(null=True, blank=True)
+    decision_note = models.TextField(max_length=2000, blank=True)
+    ended_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        indexes = [
+            models.Index(fields=["tenant", "-created_at"], name="orders_by_tenant"),
+            models.Index(fields=["state", "submitted_at"], name="orders_waiting"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.get_kind_display()} {self.cluster_name}"
+
+
+class OrderLine(models.Model):
+    """One pool of the order."""
+
+    order = models.ForeignKey(Order, on_delete=models.CASCADE, related_name="lines")
+    pool = models.CharField(max_length=30, help_text="Name of the node pool and of its partition.")
+    flavor = models.ForeignKey(Flavor, on_delete=models.PROTECT, related_name="+")
+    count = models.PositiveSmallIntegerField(validators=[MinValueValidator(1), MaxValueValidator(64)])
+    price_per_hour = models.DecimalField(max_digits=12, decimal_places=2, help_text="Of one node, as agreed.")
+
+    class Meta:
+        constraints = [models.UniqueConstraint("order", "pool", name="one_line_per_pool")]
+
+    def __str__(self) -> str:
+        return f"{self.count} x {self.flavor} as {self.pool}"

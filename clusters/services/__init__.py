@@ -1,0 +1,1 @@
+"""Every change to orders and clusters, one module per noun; verbs first."""

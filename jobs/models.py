@@ -1,0 +1,162 @@
+"""Jobs as last seen, what changed, and what was sent."""
+
+from __future__ import annotations
+
+import uuid
+
+from django.db import models
+from django.db.models import Q
+
+from clusters.models import Cluster, SlurmIdentity
+from tenants.models import User
+from tenants.models.people import TenantOwned
+from tenants.scoping import TenantQuerySet
+
+
+class JobState(models.TextChoices):
+    """Slurm's base states, and ours for jobs of which no result is known."""
+
+    PENDING = "PENDING", "Pending"
+    RUNNING = "RUNNING", "Running"
+    SUSPENDED = "SUSPENDED", "Suspended"
+    COMPLETING = "COMPLETING", "Completing"
+    COMPLETED = "COMPLETED", "Completed"
+    CANCELLED = "CANCELLED", "Cancelled"
+    FAILED = "FAILED", "Failed"
+    TIMEOUT = "TIMEOUT", "Time limit reached"
+    NODE_FAIL = "NODE_FAIL", "Node failed"
+    PREEMPTED = "PREEMPTED", "Preempted"
+    BOOT_FAIL = "BOOT_FAIL", "Boot failed"
+    DEADLINE = "DEADLINE", "Deadline reached"
+    OUT_OF_MEMORY = "OUT_OF_MEMORY", "Out of memory"
+    ENDED = "ENDED", "Ended, result not known"
+
+
+ACTIVE_STATES = ("PENDING", "RUNNING", "SUSPENDED", "COMPLETING")
+
+
+class Job(TenantOwned):
+    """The last known row of one Slurm job (one array task that started is a job of its own)."""
+
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="jobs")
+    identity = models.ForeignKey(SlurmIdentity, on_delete=models.PROTECT, null=True, related_name="jobs")
+    owner = models.ForeignKey(User, on_delete=models.PROTECT, null=True, related_name="jobs")
+    slurm_job_id = models.BigIntegerField()
+    array_job_id = models.BigIntegerField(null=True, blank=True)
+    array_task_id = models.BigIntegerField(null=True, blank=True)
+    array_tasks = models.CharField(max_length=200, blank=True, help_text='Of a pending array, e.g. "3-8%2".')
+    task_count = models.PositiveIntegerField(default=1, help_text="Tasks that a folded record stands for.")
+    name = models.CharField(max_length=1024)
+    user_name = models.CharField(max_length=64, blank=True)
+    partition = models.CharField(max_length=200, blank=True)
+    account = models.CharField(max_length=200, blank=True)
+    qos = models.CharField(max_length=200, blank=True)
+    state = models.CharField(max_length=20, choices=JobState)
+    flags = models.JSONField(default=list, help_text="Slurm's state flags.")
+    reason = models.CharField(max_length=200, blank=True, help_text="Slurm's word for why it waits or ended.")
+    nodes = models.TextField(blank=True)
+    node_count = models.PositiveIntegerField(null=True)
+    cpus = models.PositiveIntegerField(null=True)
+    gpus = models.PositiveIntegerField(null=True)
+    memory_mib = models.PositiveBigIntegerField(null=True, help_text="Per node; 0 is all of the node.")
+    time_limit_minutes = models.PositiveBigIntegerField(null=True, help_text="Null: unlimited or not told.")
+    exit_status = models.IntegerField(null=True)
+    exit_signal = models.IntegerField(null=True)
+    submit_time = models.DateTimeField()
+    eligible_time = models.DateTimeField(null=True)
+    start_time = models.DateTimeField(null=True, help_text="Of a pending job: the estimate.")
+    end_time = models.DateTimeField(null=True)
+    working_directory = models.TextField(blank=True)
+    stdout_path = models.TextField(blank=True, help_text="Expanded.")
+    stderr_path = models.TextField(blank=True, help_text="Expanded; blank: same as output.")
+    comment = models.TextField(blank=True, help_text="Without our mark.")
+    mark = models.CharField(max_length=12, blank=True, db_index=True)
+    first_seen_at = models.DateTimeField(auto_now_add=True)
+    observed_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            # an id is used again after years or a new slurmctld; the submit time tells them apart
+            models.UniqueConstraint("cluster", "slurm_job_id", "submit_time", name="one_row_per_job")
+        ]
+        indexes = [
+            models.Index(fields=["tenant", "-submit_time", "-id"], name="jobs_by_tenant"),
+            models.Index(fields=["cluster", "-submit_time", "-id"], name="jobs_by_cluster"),
+            models.Index(fields=["owner", "-submit_time", "-id"], name="jobs_by_owner"),
+            models.Index(
+                fields=["cluster", "state"],
+                name="jobs_active",
+                condition=Q(state__in=("PENDING", "RUNNING", "SUSPENDED", "COMPLETING")),
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.label})"
+
+    @property
+    def label(self) -> str:
+        """The id as Slurm's tools print it: 12, 12_3 or 12_[4-8%2]."""
+        if self.array_job_id and self.array_task_id is not None:
+            return f"{self.array_job_id}_{self.array_task_id}"
+        if self.array_job_id and self.array_tasks:
+            return f"{self.array_job_id}_[{self.array_tasks}]"
+        return str(self.slurm_job_id)
+
+    @property
+    def is_active(self) -> bool:
+        """Not ended."""
+        return self.state in ACTIVE_STATES
+
+
+class JobEvent(models.Model):
+    """A change of a job's state or reason, as the observer saw it; append-only."""
+
+    job = models.ForeignKey(Job, on_delete=models.CASCADE, related_name="events")
+    at = models.DateTimeField()
+    state = models.CharField(max_length=20)
+    reason = models.CharField(max_length=200, blank=True)
+
+    objects = TenantQuerySet.as_manager()
+    tenant_path = "job__tenant"
+
+    class Meta:
+        ordering = ["id"]
+
+    def __str__(self) -> str:
+        return f"{self.state} at {self.at}"
+
+
+class SubmissionState(models.TextChoices):
+    """Of one press of Submit."""
+
+    SENDING = "sending", "Being sent"
+    ACCEPTED = "accepted", "Accepted"
+    REFUSED = "refused", "Refused"
+    CHECKING = "checking", "Checking"  # the answer was lost: the mark is sought before anyone tries again
+
+
+class Submission(TenantOwned):
+    """The merged request of one submit; the form's one-time key makes a second one impossible."""
+
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="submissions")
+    user = models.ForeignKey(User, on_delete=models.PROTECT, related_name="submissions")
+    identity = models.ForeignKey(SlurmIdentity, on_delete=models.PROTECT, related_name="submissions")
+    key = models.UUIDField(default=uuid.uuid4, help_text="One-time key of the form.")
+    mark = models.CharField(max_length=12, unique=True)
+    state = models.CharField(max_length=10, choices=SubmissionState, default=SubmissionState.SENDING)
+    request = models.JSONField(help_text="As sent, without script and environment values.")
+    script = models.TextField()
+    sealed_environment = models.BinaryField(
+        help_text="Sealed with portal.lib.crypto; values for the submitter only."
+    )
+    slurm_job_id = models.BigIntegerField(null=True)
+    job = models.ForeignKey(Job, on_delete=models.SET_NULL, null=True, related_name="submissions")
+    message = models.TextField(blank=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+    answered_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint("user", "key", name="one_submission_per_form")]
+
+    def __str__(self) -> str:
+        return f"Submission {self.mark}"

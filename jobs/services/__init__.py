@@ -1,0 +1,1 @@
+"""Every change to jobs, one module per noun; verbs first."""

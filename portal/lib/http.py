@@ -1,0 +1,275 @@
+"""The one way to speak HTTP to an outside system, which is taken to be hostile.
+
+TLS is always verified; redirects, proxies, cookies, .netrc and compressed bodies are not used; a body
+has a size limit and a whole exchange a time limit, also when the other side sends one byte at a time.
+Answers of any status are returned: what they mean is the caller's matter.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import http.cookiejar
+import ipaddress
+import os
+import socket
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextvars import ContextVar
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+import requests
+import urllib3
+from requests.adapters import HTTPAdapter
+from urllib3.connection import HTTPConnection, HTTPSConnection
+from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
+
+from portal.lib.errors import PermanentError, TemporaryError
+
+MEBIBYTE = 1024 * 1024
+DEFAULT_LIMIT = 256 * MEBIBYTE
+CHUNK = 256 * 1024
+
+
+class NotSent(TemporaryError):
+    """No connection: the other side has certainly not seen the request."""
+
+
+class NoAnswer(TemporaryError):
+    """The request may have been seen, but no whole answer came back. `timed_out`: it took too long."""
+
+    def __init__(self, reason: str, message: str, *, timed_out: bool = False) -> None:
+        super().__init__(reason, message)
+        self.timed_out = timed_out
+
+
+class TooLarge(TemporaryError):
+    """The answer is larger than the limit; the rest was not read."""
+
+
+class AddressRefused(PermanentError):
+    """The configured address is not one that we send secrets to."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A whole answer. `body` is as sent; `content_type` is lower case without parameters."""
+
+    status: int
+    content_type: str
+    body: bytes
+
+
+class _Deadline:
+    """Shuts a connection down when an exchange takes too long in all.
+
+    The timeouts of a socket count from byte to byte, so a slow sender could hold a worker for ever.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self.ends = time.monotonic() + seconds
+        self.passed = False
+        self._sockets: list[socket.socket] = []
+        self._lock = threading.Lock()
+        self._timer = threading.Timer(seconds, self._end)
+        self._timer.daemon = True
+
+    def guard(self, connection: socket.socket) -> None:
+        """Watch a connection through a second descriptor, which TLS cannot take away from us."""
+        with self._lock:
+            self._sockets.append(socket.socket(fileno=os.dup(connection.fileno())))
+            if self.passed:
+                self._shut()
+
+    def _shut(self) -> None:
+        for watched in self._sockets:
+            with contextlib.suppress(OSError):
+                watched.shutdown(socket.SHUT_RDWR)
+
+    def _end(self) -> None:
+        with self._lock:
+            self.passed = True
+            self._shut()
+
+    @contextlib.contextmanager
+    def running(self) -> Iterator[None]:
+        """Hold the deadline over what is inside."""
+        token = _current.set(self)
+        self._timer.start()
+        try:
+            yield
+        finally:
+            self._timer.cancel()
+            _current.reset(token)
+            with self._lock:
+                for watched in self._sockets:
+                    watched.close()
+                self._sockets.clear()
+
+
+_current: ContextVar[_Deadline | None] = ContextVar("deadline", default=None)
+
+
+def _guard(connection: socket.socket | None) -> None:
+    deadline = _current.get()
+    if deadline is not None and connection is not None:
+        deadline.guard(connection)
+
+
+class _Connection(HTTPConnection):
+    def _new_conn(self) -> socket.socket:
+        connection = super()._new_conn()
+        _guard(connection)
+        return connection
+
+    def request(self, *args: object, **kwargs: object) -> None:
+        _guard(self.sock)  # one that is kept alive has a new deadline now
+        super().request(*args, **kwargs)  # type: ignore[arg-type]
+
+
+class _TlsConnection(HTTPSConnection):
+    def _new_conn(self) -> socket.socket:
+        connection = super()._new_conn()
+        _guard(connection)
+        return connection
+
+    def request(self, *args: object, **kwargs: object) -> None:
+        _guard(self.sock)
+        super().request(*args, **kwargs)  # type: ignore[arg-type]
+
+
+class _Pool(HTTPConnectionPool):
+    ConnectionCls = _Connection
+
+
+class _TlsPool(HTTPSConnectionPool):
+    ConnectionCls = _TlsConnection
+
+
+class _Adapter(HTTPAdapter):
+    def init_poolmanager(self, *args: object, **kwargs: object) -> None:
+        super().init_poolmanager(*args, **kwargs)  # type: ignore[arg-type,no-untyped-call]
+        self.poolmanager.pool_classes_by_scheme = {"http": _Pool, "https": _TlsPool}
+
+
+def is_loopback(host: str) -> bool:
+    """True for an address of this machine itself, where nobody listens in."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+class Outside:
+    """Speaks to one outside system. Safe to share between threads.
+
+    `authorities` is a file of CA certificates; without it the system's are used. Plain http is for
+    loopback only, unless `plain_ok` says that the way there is protected by other means.
+    """
+
+    def __init__(
+        self,
+        base_url: str,
+        *,
+        timeout: float = 10.0,
+        limit: int = DEFAULT_LIMIT,
+        authorities: str | None = None,
+        plain_ok: bool = False,
+        connections: int = 8,
+    ) -> None:
+        parts = urlsplit(base_url)
+        if parts.scheme not in {"http", "https"} or not parts.hostname or parts.username or parts.query:
+            raise AddressRefused("BadAddress", "The address of an outside system is not a plain http(s) URL.")
+        if parts.scheme == "http" and not plain_ok and not is_loopback(parts.hostname):
+            raise AddressRefused(
+                "PlainHttp", "Plain http is used on this machine only. Give an https address."
+            )
+        self.base_url = base_url.rstrip("/")
+        self.timeout = timeout
+        self.limit = limit
+        self._pooled = _session(authorities, connections)
+        self._single = _session(authorities, connections)
+
+    def send(
+        self,
+        method: str,
+        path: str,
+        *,
+        headers: Mapping[str, str],
+        body: bytes | None = None,
+        timeout: float | None = None,
+        limit: int | None = None,
+    ) -> Answer:
+        """Send once and return the whole answer. Raises NotSent, NoAnswer or TooLarge.
+
+        Only reads reuse a connection: one that the other side just closed would leave it unclear
+        whether a change was seen.
+        """
+        seconds = timeout or self.timeout
+        deadline = _Deadline(seconds)
+        reads = method in {"GET", "HEAD"}
+        sent = {"Accept-Encoding": "identity", **headers} | ({} if reads else {"Connection": "close"})
+        try:
+            with (
+                deadline.running(),
+                (self._pooled if reads else self._single).request(
+                    method,
+                    self.base_url + path,
+                    headers=sent,
+                    data=body,
+                    timeout=(min(seconds, 5.0), seconds),
+                    allow_redirects=False,
+                    stream=True,
+                ) as response,
+            ):
+                return _read(response, limit or self.limit)
+        except (requests.RequestException, urllib3.exceptions.HTTPError, OSError) as error:
+            raise _say_what_failed(error, deadline) from error
+
+    def close(self) -> None:
+        """Give the connections back."""
+        self._pooled.close()
+        self._single.close()
+
+
+def _session(authorities: str | None, connections: int) -> requests.Session:
+    session = requests.Session()
+    session.trust_env = False  # no proxy, no .netrc, no CA file from the environment
+    session.verify = authorities or True
+    session.cookies.set_policy(http.cookiejar.DefaultCookiePolicy(allowed_domains=[]))
+    session.headers.clear()
+    session.headers["User-Agent"] = "freehold"
+    adapter = _Adapter(pool_maxsize=connections, max_retries=0)
+    session.mount("http://", adapter)
+    session.mount("https://", adapter)
+    return session
+
+
+def _read(response: requests.Response, limit: int) -> Answer:
+    parts: list[bytes] = []
+    size = 0
+    while chunk := response.raw.read(CHUNK, decode_content=False):
+        size += len(chunk)
+        if size > limit:
+            response.raw.close()
+            raise TooLarge("AnswerTooLarge", f"The answer is larger than {limit // MEBIBYTE} MiB.")
+        parts.append(chunk)
+    kind = response.headers.get("Content-Type", "").partition(";")[0].strip().lower()
+    return Answer(response.status_code, kind, b"".join(parts))
+
+
+def _say_what_failed(error: Exception, deadline: _Deadline) -> NotSent | NoAnswer:
+    cause: object = error.args[0] if error.args else None
+    if isinstance(cause, urllib3.exceptions.MaxRetryError):
+        cause = cause.reason
+    before = (urllib3.exceptions.NewConnectionError, urllib3.exceptions.ConnectTimeoutError)
+    if isinstance(error, requests.exceptions.SSLError):
+        return NotSent("TlsFailed", "The certificate or the encryption of the other side was not accepted.")
+    if isinstance(error, requests.exceptions.InvalidHeader | requests.exceptions.InvalidURL):
+        return NotSent("BadRequest", "The request could not be written.")
+    if isinstance(error, requests.ConnectTimeout) or isinstance(cause, before):
+        return NotSent("NotReachable", "No connection could be made.")
+    if deadline.passed or isinstance(error, requests.Timeout | urllib3.exceptions.TimeoutError):
+        return NoAnswer("NoAnswerInTime", "The answer took too long.", timed_out=True)
+    return NoAnswer("ConnectionLost", "The connection was lost before the whole answer came.")

@@ -1,0 +1,66 @@
+"""Who does something, and through what. Every command takes one by keyword."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from portal.lib.errors import NotVisible
+from tenants.models import Membership, OidcIdentity, Tenant, User
+
+Via = Literal["web", "admin", "api", "worker", "command"]
+
+
+@dataclass(frozen=True, slots=True)
+class Actor:
+    """A person, the system or nobody; `tenant` and `role` are set only inside /t/<slug>/."""
+
+    user: User | None = None
+    identity: OidcIdentity | None = None
+    is_operator: bool = False
+    is_system: bool = False
+    tenant: Tenant | None = None
+    role: str | None = None
+    via: Via = "web"
+    address: str | None = None
+    request_id: str = ""
+
+    @property
+    def is_signed_in(self) -> bool:
+        """A person whom an issuer vouched for."""
+        return self.user is not None
+
+    @property
+    def kind(self) -> str:
+        """How the audit trail calls this actor."""
+        if self.is_system:
+            return "system"
+        if self.user is None:
+            return "anonymous"
+        return "operator" if self.is_operator and self.via == "admin" else "person"
+
+    @property
+    def label(self) -> str:
+        """Name with issuer and subject, kept in audit rows as it is now."""
+        if self.is_system:
+            return "Freehold"
+        if self.user is None:
+            return "Nobody"
+        return f"{self.user} ({self.identity})" if self.identity else str(self.user)
+
+    def within(self, slug: str) -> Actor:
+        """The same actor inside a tenant; NotVisible unless a live member of it, read afresh."""
+        membership = (
+            Membership.objects.select_related("tenant")
+            .filter(tenant__slug=slug, user=self.user, ended_at=None, tenant__suspended_at=None)
+            .first()
+            if self.user is not None and self.user.is_active
+            else None
+        )
+        if membership is None:
+            raise NotVisible
+        return replace(self, tenant=membership.tenant, role=membership.role)
+
+
+SYSTEM = Actor(is_system=True, via="worker")
+NOBODY = Actor()

@@ -1,0 +1,76 @@
+"""The one write path: one transaction, one audit row, events on commit, actor by keyword."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from django.db import models, transaction
+
+from portal.lib.types import JSONDict
+from tenants.actor import Actor
+from tenants.live.topics import Topic, publish
+from tenants.models import AuditEvent, Tenant
+
+
+@dataclass(slots=True)
+class Command:
+    """What a service adds while it runs; written when its block ends without an error."""
+
+    verb: str
+    actor: Actor
+    tenant: Tenant | None
+    target: models.Model | None
+    detail: JSONDict = field(default_factory=dict)
+    topics: list[Topic] = field(default_factory=list)
+
+    def publish(self, *topics: Topic) -> None:
+        """Tell the viewers of these topics, once the transaction is committed."""
+        self.topics.extend(topics)
+
+
+@contextmanager
+def command(
+    verb: str,
+    *,
+    actor: Actor,
+    tenant: Tenant | None = None,
+    target: models.Model | None = None,
+    detail: JSONDict | None = None,
+) -> Iterator[Command]:
+    """Wrap every change of ours: `with command("order.approved", actor=actor, target=order) as done:`.
+
+    The tenant is the given one, else the target's, else the actor's. An error inside rolls all back
+    and leaves no audit row.
+    """
+    with transaction.atomic():
+        done = Command(
+            verb=verb,
+            actor=actor,
+            tenant=tenant or getattr(target, "tenant", None) or actor.tenant,
+            target=target,
+            detail=detail or {},
+        )
+        yield done
+        _write(done)
+        for topic in dict.fromkeys(done.topics):
+            publish(topic)
+
+
+def _write(done: Command) -> None:
+    target = done.target
+    AuditEvent.objects.create(
+        verb=done.verb,
+        tenant=done.tenant,
+        actor_kind=done.actor.kind,
+        actor_user=done.actor.user,
+        actor_label=done.actor.label[:600],
+        via=done.actor.via,
+        target_type=target._meta.model_name or "" if target is not None else "",  # noqa: SLF001
+        target_id=str(target.pk) if target is not None else "",
+        target_label=str(target)[:200] if target is not None else "",
+        detail=done.detail,
+        address=done.actor.address,
+        request_id=done.actor.request_id,
+    )

@@ -1,0 +1,50 @@
+"""Live kinds: how a topic becomes the fragment that page, poll and socket all show.
+
+Upper layers register theirs in AppConfig.ready; tenants knows none of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from django.db import models
+
+from portal.lib.types import JSONDict
+from tenants.actor import Actor
+from tenants.live.topics import Topic
+from tenants.rights import Action
+from tenants.scoping import TenantQuerySet
+
+
+@dataclass(frozen=True, slots=True)
+class LiveKind:
+    """One kind of live region.
+
+    `template` names a partial such as "clusters/order.html#steps"; the page includes the same one.
+    `context(actor, row)` gives its variables, which may depend on the actor's tenant and role and on
+    nothing else (the fragment is shared by all viewers of that role), unless `per_user`.
+    """
+
+    kind: str  # [a-z-]{1,20}
+    rows: Callable[[], TenantQuerySet[models.Model]]
+    template: str
+    context: Callable[[Actor, models.Model], JSONDict]
+    action: Action = Action.VIEW
+    per_user: bool = False
+
+    def topic(self, row: models.Model) -> Topic:
+        """The topic of one row that was found through the door."""
+        tenant_id = row.pk if row._meta.model_name == "tenant" else row.tenant_id  # type: ignore[attr-defined]  # noqa: SLF001
+        return Topic(tenant_id, self.kind, row.pk)
+
+
+KINDS: dict[str, LiveKind] = {}
+
+
+def register(kind: LiveKind) -> LiveKind:
+    """Make a kind known; twice the same name is a programming error."""
+    if kind.kind in KINDS:
+        raise ValueError(f"Live kind {kind.kind!r} is registered twice.")
+    KINDS[kind.kind] = kind
+    return kind

@@ -1,0 +1,9 @@
+"""People, tenants and what they did."""
+
+from __future__ import annotations
+
+from tenants.models.audit import AuditEvent
+from tenants.models.people import Invitation, Membership, OidcIdentity, Role, Tenant, User
+from tenants.models.topics import TopicVersion
+
+__all__ = ["AuditEvent", "Invitation", "Membership", "OidcIdentity", "Role", "Tenant", "TopicVersion", "User"]

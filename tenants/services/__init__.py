@@ -1,0 +1,1 @@
+"""Every change to people and tenants, one module per noun; verbs first."""

@@ -1,0 +1,1 @@
+"""Sign-in through OpenID Connect: the only way in."""
