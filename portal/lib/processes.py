@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -82,3 +84,40 @@ def send_signal(known: ProcessRecord, number: signal.Signals) -> bool:
     finally:
         os.close(handle)
     return True
+
+
+def all_pids() -> Iterator[int]:
+    """Every process of this machine at about this moment."""
+    return (int(entry.name) for entry in PROC.iterdir() if entry.name.isdigit())
+
+
+def environment_of(pid: int) -> dict[str, str]:
+    """The environment that a process was started with. Raises OSError when it is gone or not ours to see."""
+    pairs = (PROC / str(pid) / "environ").read_bytes().decode(errors="replace").split("\0")
+    return dict(pair.split("=", 1) for pair in pairs if "=" in pair)
+
+
+def real_ids(pid: int) -> tuple[int, int]:
+    """Real uid and gid of a process. Raises OSError when it is gone."""
+    ids: dict[str, int] = {}
+    for line in (PROC / str(pid) / "status").read_text(encoding="utf-8", errors="replace").splitlines():
+        key, _, values = line.partition(":")
+        if key in {"Uid", "Gid"}:
+            ids[key] = int(values.split()[0])
+    return ids["Uid"], ids["Gid"]
+
+
+def descendants(roots: Iterable[int]) -> list[int]:
+    """The given processes and all that run below them, parents first."""
+    below: dict[int, list[int]] = {}
+    for pid in all_pids():
+        with suppress(OSError):
+            below.setdefault(parent_of(pid), []).append(pid)
+    found: dict[int, None] = {}
+    waiting = list(roots)
+    while waiting:
+        pid = waiting.pop(0)
+        if pid not in found:
+            found[pid] = None
+            waiting += below.get(pid, [])
+    return list(found)
