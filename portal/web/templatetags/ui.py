@@ -1,0 +1,138 @@
+"""Status badges, icons, times, ages, durations and bars, so that each looks the same on every page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime, timedelta
+
+from django import template
+from django.templatetags.static import static
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+
+from portal.lib import clock
+from portal.web.status import look_of
+
+register = template.Library()
+
+
+@register.simple_tag
+def icon(name: str, label: str = "", extra: str = "") -> SafeString:
+    """An icon of static/icons.svg; decoration unless it has a label."""
+    href = f"{static('icons.svg')}#{name}"
+    if label:
+        return format_html(
+            '<svg class="icon icon-{} {}" role="img" aria-label="{}"><use href="{}"></use></svg>',
+            name,
+            extra,
+            label,
+            href,
+        )
+    return format_html(
+        '<svg class="icon icon-{} {}" aria-hidden="true"><use href="{}"></use></svg>', name, extra, href
+    )
+
+
+@register.filter
+def tone(status: object) -> str:
+    """The tone of a status: neutral, blue, green, amber, red or grey."""
+    return look_of(status).tone
+
+
+@register.filter
+def status_icon(status: object) -> str:
+    """The icon of a status."""
+    return look_of(status).icon
+
+
+@register.filter
+def status_word(status: object) -> str:
+    """The word of a status."""
+    return look_of(status).word
+
+
+@register.simple_tag
+def badge(status: object, word: object = "", size: str = "") -> SafeString:
+    """A status as colour, icon and word; `word` replaces the usual word, `size` is "" or "lg"."""
+    look = look_of(status)
+    return format_html(
+        '<span class="badge tone-{}{}">{}{}</span>',
+        look.tone,
+        " badge-lg" if size == "lg" else "",
+        icon(look.icon),
+        word or look.word,
+    )
+
+
+@register.simple_tag
+def when(at: datetime | None, empty: str = "") -> SafeString:
+    """A moment: UTC in the page, relative in the reader's zone once the script runs; `empty` where None."""
+    if at is None:
+        return format_html('<span class="muted">{}</span>', empty or "–")
+    utc = at.astimezone(UTC)
+    return format_html(
+        '<time datetime="{}" data-relative>{}</time>',
+        utc.isoformat(timespec="seconds"),
+        utc.strftime("%Y-%m-%d %H:%M UTC"),
+    )
+
+
+@register.simple_tag
+def age(as_of: datetime | None, late_after: int = 45, unreachable_since: datetime | None = None) -> SafeString:
+    """How old a live region's facts are; grey when older than `late_after` seconds or known unreachable."""
+    if as_of is None:
+        return format_html('<span class="age late">{}</span>', "not seen yet")
+    seconds = max(0, int((clock.now() - as_of).total_seconds()))
+    late = unreachable_since is not None or seconds > late_after
+    since = unreachable_since or as_of
+    text = f"not reachable since {since.astimezone(UTC):%H:%M} UTC" if late else f"as of {brief(seconds)} ago"
+    return format_html(
+        '<span class="age{}" data-as-of="{}" data-late-after="{}"{}>{}</span>',
+        " late" if late else "",
+        as_of.astimezone(UTC).isoformat(),
+        late_after,
+        format_html(' data-since="{}"', unreachable_since.isoformat()) if unreachable_since else "",
+        text,
+    )
+
+
+def brief(seconds: int) -> str:
+    """A short age: 4 s, 12 min, 3 h, 9 d."""
+    for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):
+        if seconds >= size:
+            return f"{seconds // size} {unit}"
+    return f"{seconds} s"
+
+
+@register.filter
+def duration(value: timedelta | float | None) -> str:
+    """A length of time in two units: 3 d 4 h, 1 h 04 min, 2 min 05 s, 8 s; "–" where None."""
+    if value is None:
+        return "–"
+    seconds = int(value.total_seconds() if isinstance(value, timedelta) else value)
+    days, hours, minutes = seconds // 86400, seconds % 86400 // 3600, seconds % 3600 // 60
+    if days:
+        return f"{days} d {hours} h"
+    if hours:
+        return f"{hours} h {minutes:02} min"
+    return f"{minutes} min {seconds % 60:02} s" if minutes else f"{seconds} s"
+
+
+@register.simple_tag
+def bar(parts: Iterable[Mapping[str, object]], unit: str = "") -> SafeString:
+    """A stacked bar with its legend. Each part: label, value (a number), tone; drawn in the order given."""
+    rows = [(str(part["label"]), float(str(part["value"])), str(part.get("tone", "grey"))) for part in parts]
+    total = sum(value for _, value, _ in rows) or 1.0
+    drawn: list[tuple[str, str, str]] = []
+    x = 0.0
+    for _, value, colour in rows:
+        width = 100 * value / total
+        drawn.append((colour, f"{x:.2f}%", f"{width:.2f}%"))
+        x += width
+    return format_html(
+        '<svg class="bar" aria-hidden="true">{}</svg><ul class="legend">{}</ul>',
+        format_html_join("", '<rect class="tone-{}" x="{}" width="{}" height="8"></rect>', drawn),
+        format_html_join(
+            "", '<li class="tone-{}">{} {}</li>', ((c, f"{v:g}{unit}", label) for label, v, c in rows)
+        ),
+    )
