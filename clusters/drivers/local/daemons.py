@@ -1,0 +1,192 @@
+"""Finds, starts and ends the daemons of local clusters; the process table is the truth, records are hints.
+
+A daemon is known by its executable, by SLURM_CONF in its environment, and by the uid it runs as: a job of
+a tenant can imitate the first two, never the third.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Collection, Iterable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from portal.lib import processes
+from portal.lib.errors import PermanentError
+from portal.lib.processes import ProcessRecord
+
+KINDS = ("slurmrestd", "slurmctld", "slurmd", "munged")  # the order in which they end
+STEP_DAEMON = "slurmstepd"
+ROLE, VERSION, CONF = "FREEHOLD_DAEMON", "FREEHOLD_CONFIG", "SLURM_CONF"
+PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+
+@dataclass(frozen=True, slots=True)
+class Daemon:
+    """A daemon that should run."""
+
+    role: str  # its kind; for a slurmd followed by a dash and the node
+    argv: tuple[str, ...]
+    uid: int
+    gid: int
+    version: str  # of its configuration: one with another version is started again
+    groups: tuple[int, ...] = ()
+    environment: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """A daemon that was found."""
+
+    role: str
+    version: str
+    uid: int
+    conf: str
+    record: ProcessRecord = field(repr=False)
+
+    @property
+    def kind(self) -> str:
+        """What program it is."""
+        return self.role.partition("-")[0]
+
+
+def program(kind: str, links: Path) -> str:
+    """The path by which a daemon is started; `link_programs` makes it."""
+    return str(links / kind)
+
+
+def link_programs(links: Path) -> None:
+    """Link each program under its plain name. Raises PermanentError NotInstalled.
+
+    Debian's emulator package takes over the plain names, and under any other name than the plain one
+    slurmctld does not believe that it is a daemon: so the real file is linked under its plain name.
+    """
+    for kind in (*KINDS, STEP_DAEMON):
+        real = shutil.which(f"{kind}-wlm", path=PATH) or shutil.which(kind, path=PATH)
+        if real is None:
+            raise PermanentError(
+                "NotInstalled", f"{kind} is not installed here.", hint="Install Debian's Slurm packages."
+            )
+        link = links / kind
+        if not link.is_symlink() or str(link.readlink()) != real:
+            link.unlink(missing_ok=True)
+            link.symlink_to(real)
+
+
+def _kind_of(executable: str) -> str:
+    return Path(executable).name.removesuffix("-wlm")
+
+
+def find(wanted: Callable[[str], bool], kinds: Collection[str] = KINDS) -> list[Running]:
+    """All daemons whose SLURM_CONF is wanted, oldest first."""
+    found: list[Running] = []
+    for pid in processes.all_pids():
+        with suppress(OSError):
+            if _kind_of(str((processes.PROC / str(pid) / "exe").readlink())) not in kinds:
+                continue
+            environment = processes.environment_of(pid)
+            conf = environment.get(CONF, "")
+            if not wanted(conf):
+                continue
+            record = processes.record(pid, environment=f"{CONF}={conf}")
+            if processes.is_running(record):
+                uid, _ = processes.real_ids(pid)
+                role = environment.get(ROLE, _kind_of(record.executable))
+                found.append(Running(role, environment.get(VERSION, ""), uid, conf, record))
+    return sorted(found, key=lambda one: (one.record.started, one.record.pid))
+
+
+def of_cluster(conf: Path, uids: Collection[int]) -> dict[str, Running]:
+    """The daemons of one cluster by role. A fork of slurmd in passing is younger than slurmd itself."""
+    running: dict[str, Running] = {}
+    for one in find(str(conf).__eq__):
+        if one.uid in uids and one.kind == _kind_of(one.record.executable):
+            running.setdefault(one.role, one)
+    return running
+
+
+def start(daemon: Daemon, *, conf: Path, log: Path) -> None:
+    """Start a daemon in a session of its own, with nothing of our environment but what it needs."""
+    environment = {
+        "PATH": PATH,
+        "LANG": "C.UTF-8",
+        CONF: str(conf),
+        ROLE: daemon.role,
+        VERSION: daemon.version,
+        **dict(daemon.environment),
+    }
+    with (log / f"{daemon.role}.out").open("wb") as output:
+        # setsid forks once more, so that a worker leaves no zombie when a daemon dies
+        subprocess.run(
+            ["setsid", "--fork", *daemon.argv],
+            check=True,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            env=environment,
+            cwd="/",
+            user=daemon.uid,
+            group=daemon.gid,
+            extra_groups=daemon.groups,
+            umask=0o022,
+            timeout=10,
+        )
+
+
+def signal_all(records: Iterable[ProcessRecord], number: signal.Signals) -> list[ProcessRecord]:
+    """Signal those that still are what was recorded; returns them."""
+    return [record for record in records if processes.send_signal(record, number)]
+
+
+def wait_gone(records: Iterable[ProcessRecord], *, seconds: float) -> list[ProcessRecord]:
+    """Give processes a moment to end; returns those that still run."""
+    left = list(records)
+    return left if not until(lambda: not _still(left), seconds=seconds) else []
+
+
+def _still(left: list[ProcessRecord]) -> list[ProcessRecord]:
+    left[:] = [record for record in left if processes.is_running(record)]
+    return left
+
+
+def until(condition: Callable[[], bool], *, seconds: float) -> bool:
+    """Look every few milliseconds, for a moment only: what takes longer is for the next pass."""
+    end = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.01)
+    return True
+
+
+def job_processes(wanted: Callable[[str], bool], gids: Collection[int]) -> list[ProcessRecord]:
+    """All that jobs have left running: step daemons, what is below them, and what runs under the groups.
+
+    A job can leave its step daemon's tree by forking twice; its group it cannot leave.
+    """
+    steps = [one.record for one in find(wanted, kinds=(STEP_DAEMON,))]
+    pids = dict.fromkeys(processes.descendants(record.pid for record in steps))
+    for pid in processes.all_pids():
+        with suppress(OSError):
+            if processes.real_ids(pid)[1] in gids:
+                pids[pid] = None
+    return _recorded(pids)
+
+
+def _recorded(pids: Iterable[int]) -> list[ProcessRecord]:
+    records: list[ProcessRecord] = []
+    for pid in pids:
+        with suppress(OSError):
+            if pid != os.getpid():
+                records.append(processes.record(pid))
+    return [record for record in records if processes.is_running(record)]
+
+
+def kill_trees(roots: Iterable[int]) -> None:
+    """End step daemons and all that runs below them, at once."""
+    signal_all(_recorded(processes.descendants(roots)), signal.SIGKILL)

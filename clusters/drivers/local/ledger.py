@@ -1,0 +1,83 @@
+"""A folder of small marked files, one per thing at the site: what a real site would ask its systems."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from clusters.drivers.local import files, folder
+from clusters.drivers.local.names import label
+from clusters.provisioning.steps import ClusterSpec
+from portal.lib.errors import PermanentError
+from portal.lib.types import JSONDict
+
+INSTALLATION, CLUSTER = "freehold.io/installation", "freehold.io/cluster"
+
+
+@dataclass(frozen=True, slots=True)
+class Ledger:
+    """Things of one kind, by name. Each is nobody's (absent) or belongs to exactly one cluster."""
+
+    root: Path
+    kind: str  # "machine", "switch port", "VPC": for messages
+
+    def of_cluster(self, spec: ClusterSpec) -> dict[str, JSONDict]:
+        """All entries that carry the cluster's mark, by file name."""
+        found: dict[str, JSONDict] = {}
+        if not self.root.is_dir():
+            return found
+        for path in sorted(self.root.glob("*.json")):
+            content = files.read_json(path) or {}
+            if folder.marks(spec).items() <= content.items():
+                found[path.stem] = content
+        return found
+
+    def wanted(self, spec: ClusterSpec, things: dict[str, JSONDict]) -> dict[str, JSONDict]:
+        """What `of_cluster` should find for these things, each with facts of its own."""
+        return {
+            label(name): {"name": name, **facts, **folder.marks(spec)} for name, facts in things.items()
+        }
+
+    def claim(self, spec: ClusterSpec, things: dict[str, JSONDict]) -> None:
+        """Make the entries be exactly these. Raises PermanentError for one that is not ours."""
+        self.root.mkdir(parents=True, exist_ok=True, mode=0o700)
+        wanted, present = self.wanted(spec, things), self.of_cluster(spec)
+        for stem in present.keys() - wanted.keys():
+            self._path(stem).unlink(missing_ok=True)
+        for stem, content in wanted.items():
+            if stem not in present:
+                self._add(spec, stem, content)
+            elif present[stem] != content:
+                files.write_json(self._path(stem), content)
+
+    def release(self, spec: ClusterSpec) -> None:
+        """Remove every entry of the cluster, also of machines that the spec has forgotten."""
+        for stem in self.of_cluster(spec):
+            self._path(stem).unlink(missing_ok=True)
+
+    def _path(self, stem: str) -> Path:
+        return self.root / f"{stem}.json"
+
+    def _add(self, spec: ClusterSpec, stem: str, content: JSONDict) -> None:
+        draft = self.root / f".{stem}.{spec.name}.new"
+        files.write_json(draft, content)
+        try:
+            # a link and not a move: whoever comes second is refused
+            os.link(draft, self._path(stem))
+        except FileExistsError:
+            raise self._taken(stem) from None
+        finally:
+            with suppress(FileNotFoundError):
+                draft.unlink()
+
+    def _taken(self, stem: str) -> PermanentError:
+        holder = files.read_json(self._path(stem)) or {}
+        if isinstance(holder.get(CLUSTER), str) and isinstance(holder.get(INSTALLATION), str):
+            return PermanentError(
+                "MachineTaken",
+                f"The {self.kind} {stem} belongs to another cluster at this site. Nothing was changed.",
+                hint="Compare the allocations with the site's ledger.",
+            )
+        return folder.name_taken(f"a {self.kind} {stem}")

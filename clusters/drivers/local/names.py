@@ -1,0 +1,83 @@
+"""Checks every name once more before it reaches a file of Slurm, a path or a unix account."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+
+from clusters.provisioning.steps import AccountSpec, ClusterSpec, PoolSpec
+from portal.lib.errors import PermanentError
+
+CLUSTER = re.compile(r"c-[a-z0-9]{12}")
+POOL = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}")
+RESERVED_POOLS = frozenset({"default", "all", "none"})
+GPU_TYPE = re.compile(r"[a-z0-9][a-z0-9_.-]{0,31}")
+ACCOUNT = re.compile(r"fh[a-z0-9]{4,28}")
+INSTALLATION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+PLAIN_MACHINE = re.compile(r"[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?")
+FREE_IDS = range(1000, 2**31 - 1)
+NOBODY = 65534
+
+
+def group_name(cluster: str) -> str:
+    """The unix group of a cluster: fh and the 12 characters of its external name."""
+    return f"fh{cluster.removeprefix('c-')}"
+
+
+def label(machine: str) -> str:
+    """A host name part for a machine; one that had to be changed gets a hash, so no two ever meet."""
+    if PLAIN_MACHINE.fullmatch(machine):
+        return machine
+    plain = re.sub(r"[^a-z0-9]+", "-", machine.lower()).strip("-")[:30].strip("-")
+    return f"{plain or 'machine'}-{hashlib.sha256(machine.encode()).hexdigest()[:8]}"
+
+
+def node_name(cluster: str, machine: str) -> str:
+    """The Slurm node on a machine. Stable when a pool changes; at most 55 characters."""
+    return f"{cluster}-{label(machine)}"
+
+
+def check(spec: ClusterSpec, *, system_user: str) -> None:
+    """Refuse a spec that holds anything but what our own rules make. Raises PermanentError BadName."""
+    _require(CLUSTER.fullmatch(spec.name), "the cluster's name")
+    _require(INSTALLATION.fullmatch(spec.installation), "the installation's name")
+    _require(re.fullmatch(r"[0-9a-f-]{36}", spec.id), "the cluster's id")
+    _require(_is_free_id(spec.gid), "the cluster's group id")
+    _require(len({pool.name for pool in spec.pools}) == len(spec.pools), "two pools' name")
+    machines = [machine for pool in spec.pools for machine in pool.machines]
+    _require(len(set(machines)) == len(machines), "a machine that stands in two pools")
+    for pool in spec.pools:
+        _check_pool(pool)
+    for account in spec.accounts:
+        _check_account(account, spec.gid, system_user)
+    uids = {account.uid for account in spec.accounts}
+    names = {account.name for account in spec.accounts}
+    _require(len(uids) == len(names) == len(spec.accounts), "two accounts' name or uid")
+
+
+def _check_pool(pool: PoolSpec) -> None:
+    _require(POOL.fullmatch(pool.name) and pool.name not in RESERVED_POOLS, "a pool's name")
+    flavor = pool.flavor
+    _require(flavor.gpu_type == "" or GPU_TYPE.fullmatch(flavor.gpu_type), "a flavor's GPU type")
+    numbers = 0 <= flavor.gpu_count <= 64 and 1 <= flavor.cpus <= 1024 and 1 <= flavor.memory_mib <= 2**26
+    _require(numbers, "a flavor's number of GPUs, CPUs or MiB")
+    _require(all(0 < len(machine) <= 253 for machine in pool.machines), "a machine's name")
+
+
+def _check_account(account: AccountSpec, gid: int, system_user: str) -> None:
+    _require(ACCOUNT.fullmatch(account.name) and account.name != system_user, "an account's name")
+    _require(_is_free_id(account.uid) and account.gid == gid, "an account's uid or gid")
+
+
+def _is_free_id(number: int) -> bool:
+    return number in FREE_IDS and number != NOBODY
+
+
+def _require(fine: object, what: str) -> None:
+    # what was refused is not repeated: it may hold anything
+    if not fine:
+        raise PermanentError(
+            "BadName",
+            f"The local driver cannot use {what}. Nothing was written.",
+            hint="Correct the order or the site's inventory.",
+        )

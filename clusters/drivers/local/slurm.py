@@ -1,0 +1,344 @@
+"""The slurm step: one real slurmctld, slurmrestd and munged, and one slurmd per machine, for one cluster."""
+
+from __future__ import annotations
+
+import datetime as dt
+import secrets
+import signal
+import socket
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from clusters.clients.slurmrest import tokens
+from clusters.drivers.slurm_probe import gateways
+from clusters.drivers.local import daemons, files, folder, names, slurm_plan, slurmconf, unix
+from clusters.drivers.local.daemons import Daemon, Running
+from clusters.drivers.local.folder import ClusterFolder
+from clusters.drivers.local.settings import LocalSettings
+from clusters.drivers.local.slurmconf import Rendered
+from clusters.provisioning.steps import ClusterSpec, Observed, StepContext
+from portal.lib.errors import OutsideError, PermanentError, TemporaryError
+
+KEY = "slurm-jwt-key"
+ABSENT = Observed(exists=False)
+LISTENING = {"slurmrestd": slurmconf.REST, "slurmctld": slurmconf.CONTROLLER}
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """All that one pass compares the machine with."""
+
+    rendered: Rendered
+    daemons: tuple[Daemon, ...]
+    jwt_key: bytes
+    munge_key: bytes
+
+
+class SlurmStep:
+    """local_slurm: starts what is missing, starts again what changed or died, removes all of it."""
+
+    name = "slurm"
+    component = "Slurm"
+    needs: tuple[str, ...] = ("machines", "fabric")
+    deadline = dt.timedelta(minutes=5)
+
+    def __init__(self, settings: LocalSettings) -> None:
+        self._settings = settings
+
+    def describe(self, spec: ClusterSpec) -> tuple[str, ...]:
+        """One line per thing that this step will make, for the plan on the approval page."""
+        nodes = [
+            f"slurmd {names.node_name(spec.name, machine)} in partition {pool.name}"
+            for pool in spec.pools
+            for machine in pool.machines
+        ]
+        return (f"slurmctld and slurmrestd of cluster {spec.name}, with keys of their own", *nodes)
+
+    def observe(self, ctx: StepContext) -> Observed:
+        """Look at files, processes, ports, and through slurmrestd at the nodes."""
+        names.check(ctx.spec, system_user=self._settings.system_user)
+        home = folder.of(self._settings.clusters, ctx.spec)
+        if not home.root.exists():
+            left = _gone(home).exists() or daemons.find(str(home.conf).__eq__)
+            return Observed(exists=True, reason="Removing") if left else ABSENT
+        if not folder.is_ours(home, ctx.spec):
+            return Observed(exists=False, reason="NameTaken", message=str(folder.name_taken("a folder")))
+        if not home.conf.exists():
+            return Observed(exists=True, reason="NotStarted", message="Slurm is not set up yet.")
+        return self._compare(ctx, home)
+
+    def _compare(self, ctx: StepContext, home: ClusterFolder) -> Observed:
+        wanted = self._wanted(ctx, home)
+        facts = self._facts(ctx, home, wanted)
+        slurm_ids = slurm_plan.ids_of(self._settings.slurm_user)
+        running = daemons.of_cluster(home.conf, slurm_plan.owners(ctx.spec, slurm_ids[0]))
+        outdated = self._outdated(ctx.spec, home, wanted, slurm_ids) or bool(_unwanted(wanted, running))
+        missing = [one.role for one in wanted.daemons if one.role not in running]
+        if missing:
+            message = f"Not running: {', '.join(sorted(missing))}. Jobs that run go on."
+            return Observed(
+                exists=True, in_sync=not outdated, reason="DaemonsDown", message=message, facts=facts
+            )
+        silent = [role for role, offset in LISTENING.items() if not _listens(ctx.ports[offset])]
+        if silent:
+            message = f"Not answering yet: {', '.join(silent)}."
+            return Observed(
+                exists=True, in_sync=not outdated, reason="DaemonsStarting", message=message, facts=facts
+            )
+        reason, message = self._look_at_nodes(ctx, wanted, facts)
+        if outdated and not reason:
+            reason, message = "ConfigurationChanged", "Slurm runs with an older configuration."
+        return Observed(
+            exists=True,
+            in_sync=not outdated,
+            ready=not reason,
+            reason=reason,
+            message=message,
+            facts=facts,
+        )
+
+    def apply(self, ctx: StepContext) -> None:
+        """Write what differs, end what is outdated, start what is missing."""
+        names.check(ctx.spec, system_user=self._settings.system_user)
+        _check_ports(ctx)
+        home = folder.of(self._settings.clusters, ctx.spec)
+        self._refuse_foreign_group(ctx.spec, home)
+        folder.claim(home, ctx.spec)
+        with folder.alone(home):
+            slurm_ids = slurm_plan.ids_of(self._settings.slurm_user)
+            self._ensure_group(ctx.spec)
+            for path, mode, uid, gid in _layout(ctx.spec, home, slurm_ids):
+                files.ensure_folder(path, mode=mode, uid=uid, gid=gid)
+            daemons.link_programs(home.root / "bin")
+            wanted = self._wanted(ctx, home)
+            self._write(home, wanted, slurm_ids)
+            self._converge(ctx, home, wanted, slurm_plan.owners(ctx.spec, slurm_ids[0]))
+
+    def remove(self, ctx: StepContext) -> None:
+        """End all daemons and jobs, then remove group and folder. Raises TemporaryError while one still runs."""
+        names.check(ctx.spec, system_user=self._settings.system_user)
+        home = folder.of(self._settings.clusters, ctx.spec)
+        if home.root.exists():
+            if not folder.is_ours(home, ctx.spec):
+                return
+            with folder.alone(home):
+                self._end(ctx.spec, home)
+                group = names.group_name(ctx.spec.name)
+                if unix.group_id(group) == ctx.spec.gid:
+                    unix.remove_group(group)
+                # moved first: half a folder without its mark would be nobody's
+                files.remove_tree(_gone(home))
+                home.root.rename(_gone(home))
+        files.remove_tree(_gone(home))
+
+    # -- what is wanted
+
+    def _wanted(self, ctx: StepContext, home: ClusterFolder) -> _Wanted:
+        _check_ports(ctx)
+        jwt_key = ctx.secrets.get(KEY, b"")
+        if len(jwt_key) < tokens.SHORTEST_KEY:
+            raise PermanentError(
+                "KeyMissing", "The cluster has no usable key for Slurm tokens.", hint="Make a new key for it."
+            )
+        old = home.conf.read_text(encoding="utf-8") if home.conf.exists() else ""
+        rendered = slurmconf.render(ctx.spec, home, ctx.ports, slurm_user=self._settings.slurm_user, old=old)
+        munge_key = home.munge_key.read_bytes() if home.munge_key.exists() else secrets.token_bytes(128)
+        plan = slurm_plan.plan(
+            ctx.spec,
+            home,
+            rendered,
+            ctx.ports,
+            slurm_ids=slurm_plan.ids_of(self._settings.slurm_user),
+            keys=(jwt_key, munge_key),
+        )
+        return _Wanted(rendered, plan, jwt_key, munge_key)
+
+    def _facts(self, ctx: StepContext, home: ClusterFolder, wanted: _Wanted) -> dict[str, str]:
+        return {
+            "url": f"http://127.0.0.1:{ctx.ports[slurmconf.REST]}",
+            "api_version": slurm_plan.api_version(),
+            "cluster_name": ctx.spec.name,
+            "release": slurm_plan.release(),
+            "nodes": ",".join(node.name for node in wanted.rendered.nodes),
+            "slurm_conf": str(home.conf),
+        }
+
+    # -- looking
+
+    def _outdated(
+        self, spec: ClusterSpec, home: ClusterFolder, wanted: _Wanted, slurm_ids: tuple[int, int]
+    ) -> bool:
+        if unix.group_id(names.group_name(spec.name)) != spec.gid:
+            return True
+        if not all(files.is_folder(p, mode=m, uid=u, gid=g) for p, m, u, g in _layout(spec, home, slurm_ids)):
+            return True
+        return any(_content(path) != content for path, content in _texts(home, wanted))
+
+    def _look_at_nodes(self, ctx: StepContext, wanted: _Wanted, facts: Mapping[str, str]) -> tuple[str, str]:
+        observer = slurm_plan.observer_of(ctx.spec)
+        account = observer.name if observer else "fhobserver"
+        gateway = gateways.of(facts, account, wanted.jwt_key)
+        try:
+            usable = {node.name for node in gateway.nodes() if node.is_usable}
+        except OutsideError as error:
+            return "SlurmNotAnswering", f"slurmrestd does not list the nodes: {error.message}"
+        waiting = [node.name for node in wanted.rendered.nodes if node.name not in usable]
+        if waiting:
+            return (
+                "NodesNotReady",
+                f"{len(waiting)} of {len(wanted.rendered.nodes)} nodes are not usable yet.",
+            )
+        return "", ""
+
+    # -- changing
+
+    def _refuse_foreign_group(self, spec: ClusterSpec, home: ClusterFolder) -> None:
+        group = names.group_name(spec.name)
+        gid = unix.group_id(group)
+        if gid is not None and (gid != spec.gid or not home.root.exists()):
+            raise folder.name_taken(f"a group {group}")
+        holder = unix.group_of_id(spec.gid)
+        if holder not in {None, group}:
+            raise PermanentError(
+                "GidTaken",
+                f"Group id {spec.gid} belongs to another group of this machine.",
+                hint="Give the portal a range of ids that nothing else uses.",
+            )
+
+    def _ensure_group(self, spec: ClusterSpec) -> None:
+        group = names.group_name(spec.name)
+        if unix.group_id(group) is None:
+            unix.add_group(group, spec.gid)
+
+    def _write(self, home: ClusterFolder, wanted: _Wanted, slurm_ids: tuple[int, int]) -> None:
+        uid, gid = slurm_ids
+        if _content(home.munge_key) != wanted.munge_key:
+            files.write_atomic(home.munge_key, wanted.munge_key, mode=0o400, uid=uid, gid=gid)
+        for path, content in _texts(home, wanted):
+            if _content(path) == content:
+                continue
+            if path == home.jwt_key:
+                files.write_atomic(path, content, mode=0o600, uid=uid, gid=gid)
+            else:
+                files.write_atomic(path, content, mode=0o644)
+        for number in range(max((node.flavor.gpu_count for node in wanted.rendered.nodes), default=0)):
+            link = home.root / "dev" / f"nvidia{number}"
+            if not link.is_symlink():
+                # slurmd drops a GPU without a device file; this one passes its check
+                link.symlink_to("/dev/null")
+
+    def _converge(self, ctx: StepContext, home: ClusterFolder, wanted: _Wanted, uids: frozenset[int]) -> None:
+        running = daemons.of_cluster(home.conf, uids)
+        unwanted = _unwanted(wanted, running)
+        daemons.signal_all((one.record for one in unwanted), signal.SIGTERM)
+        if daemons.wait_gone((one.record for one in unwanted), seconds=1.5):
+            return  # slurmctld still writes its state; the next pass starts its successor
+        self._forget_nodes(home, wanted)
+        running = daemons.of_cluster(home.conf, uids)
+        for daemon in wanted.daemons:
+            if daemon.role not in running:
+                self._start(ctx, home, daemon)
+        roles = {daemon.role for daemon in wanted.daemons}
+        daemons.until(lambda: roles <= set(daemons.of_cluster(home.conf, uids)), seconds=0.5)
+        found = daemons.of_cluster(home.conf, uids)
+        files.write_json(home.state("daemons"), {role: one.record.to_json() for role, one in found.items()})
+
+    def _start(self, ctx: StepContext, home: ClusterFolder, daemon: Daemon) -> None:
+        offset = LISTENING.get(daemon.role)
+        if offset is not None and _listens(ctx.ports[offset]):
+            raise TemporaryError("PortInUse", f"Something else listens on port {ctx.ports[offset]}.")
+        daemons.start(daemon, conf=home.conf, log=home.root / "log")
+        if daemon.role == "munged":
+            daemons.until(lambda: _accepts(home.munge_socket), seconds=1)
+        elif daemon.role == "slurmctld":
+            # a slurmd that finds it at once is usable a second earlier
+            daemons.until(lambda: _listens(ctx.ports[slurmconf.CONTROLLER]), seconds=1)
+
+    def _forget_nodes(self, home: ClusterFolder, wanted: _Wanted) -> None:
+        kept = {node.name for node in wanted.rendered.nodes}
+        for spool in (home.root / "spool").iterdir():
+            if spool.name not in kept:
+                steps = daemons.find(str(home.conf).__eq__, kinds=(daemons.STEP_DAEMON,))
+                lost = [one.record.pid for one in steps if one.role == f"slurmd-{spool.name}"]
+                daemons.kill_trees(lost)
+                files.remove_tree(spool)
+
+    def _end(self, spec: ClusterSpec, home: ClusterFolder) -> None:
+        mine = str(home.conf).__eq__
+        for _ in range(3):  # a job may fork while it is being ended
+            everything = [one.record for one in daemons.find(mine)]
+            everything += daemons.job_processes(mine, {spec.gid})
+            daemons.signal_all(everything, signal.SIGKILL)
+            if everything and daemons.wait_gone(everything, seconds=1):
+                break
+            if not everything:
+                return
+        if daemons.find(mine) or daemons.job_processes(mine, {spec.gid}):
+            raise TemporaryError("StillStopping", "Some processes of the cluster still end.")
+
+
+def _gone(home: ClusterFolder) -> Path:
+    return home.root.with_name(f".gone-{home.root.name}")
+
+
+def _check_ports(ctx: StepContext) -> None:
+    if len(ctx.ports) <= slurmconf.FIRST_NODE:
+        raise PermanentError(
+            "NotEnoughPorts", "The cluster has no block of ports.", hint="Set the local site's port range."
+        )
+
+
+def _layout(
+    spec: ClusterSpec, home: ClusterFolder, slurm_ids: tuple[int, int]
+) -> tuple[tuple[Path, int, int, int], ...]:
+    uid, gid = slurm_ids
+    root = home.root
+    return (
+        (root, 0o710, 0, spec.gid),
+        (root / "etc", 0o755, 0, 0),
+        (root / "keys", 0o700, uid, gid),
+        (root / "state", 0o700, uid, gid),
+        (root / "log", 0o700, uid, gid),
+        (root / "run", 0o711, uid, gid),
+        (root / "spool", 0o711, 0, 0),
+        (root / "dev", 0o755, 0, 0),
+        (root / "bin", 0o755, 0, 0),
+        (root / "local", 0o700, 0, 0),
+        (home.homes, 0o711, 0, 0),
+    )
+
+
+def _texts(home: ClusterFolder, wanted: _Wanted) -> tuple[tuple[Path, bytes], ...]:
+    texts = (
+        (home.conf, wanted.rendered.slurm.encode()),
+        (home.gres, wanted.rendered.gres.encode()),
+        (home.jwt_key, wanted.jwt_key),
+    )
+    if slurm_plan.needs_cgroup_file():
+        return (*texts, (home.root / "etc" / "cgroup.conf", b"CgroupPlugin=disabled\n"))
+    return texts
+
+
+def _content(path: Path) -> bytes | None:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return None
+
+
+def _unwanted(wanted: _Wanted, running: dict[str, Running]) -> list[Running]:
+    versions = {daemon.role: daemon.version for daemon in wanted.daemons}
+    return [one for role, one in running.items() if versions.get(role) != one.version]
+
+
+def _listens(port: int) -> bool:
+    with socket.socket() as probe:
+        probe.settimeout(1)
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def _accepts(path: Path) -> bool:
+    with socket.socket(socket.AF_UNIX) as probe:
+        probe.settimeout(1)
+        return probe.connect_ex(str(path)) == 0

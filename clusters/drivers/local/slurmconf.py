@@ -1,0 +1,151 @@
+"""Renders slurm.conf and gres.conf of one local cluster from checked values only."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from clusters.drivers.local.folder import ClusterFolder
+from clusters.drivers.local.names import node_name
+from clusters.provisioning.steps import ClusterSpec, FlavorSpec, PoolSpec
+from portal.lib.errors import PermanentError
+
+REST, CONTROLLER, FIRST_NODE = 0, 1, 10  # offsets in the cluster's block of ports
+NODE_LINE = re.compile(r"^NodeName=(\S+) .*?\bPort=(\d+)\b", re.MULTILINE)
+
+COMMON = """\
+# Written by Freehold; changes are overwritten.
+ClusterName={name}
+SlurmctldHost=localhost(127.0.0.1)
+SlurmctldPort={controller}
+SlurmUser={slurm_user}
+SlurmdUser=root
+AuthType=auth/munge
+AuthInfo=socket={root}/run/munge.socket
+CredType=cred/munge
+AuthAltTypes=auth/jwt
+AuthAltParameters=jwt_key={root}/keys/jwt.key
+DisableRootJobs=YES
+StateSaveLocation={root}/state
+SlurmdSpoolDir={root}/spool/%n
+SlurmctldPidFile={root}/run/slurmctld.pid
+SlurmdPidFile={root}/run/slurmd-%n.pid
+SlurmctldLogFile={root}/log/slurmctld.log
+SlurmdLogFile={root}/log/slurmd-%n.log
+SlurmctldDebug=info
+SlurmdDebug=info
+MailProg=/bin/true
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+JobAcctGatherType=jobacct_gather/linux
+JobAcctGatherFrequency=task=5
+JobAcctGatherParams=OverMemoryKill
+MpiDefault=none
+PropagateResourceLimits=NONE
+SelectType=select/cons_tres
+SelectTypeParameters=CR_Core_Memory
+GresTypes=gpu
+SlurmdParameters=config_overrides
+SchedulerType=sched/backfill
+SchedulerParameters=sched_interval=2,bf_interval=5,batch_sched_delay=0,sched_min_interval=200000
+PriorityType=priority/multifactor
+MinJobAge=300
+KillWait=5
+SlurmctldTimeout=5
+SlurmdTimeout=60
+MessageTimeout=10
+ReturnToService=2
+CommunicationParameters=NoInAddrAny,NoCtldInAddrAny
+AccountingStorageType=accounting_storage/none
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One slurmd to be run."""
+
+    name: str
+    port: int
+    flavor: FlavorSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Rendered:
+    """The two files, and the nodes they describe."""
+
+    slurm: str
+    gres: str
+    nodes: tuple[Node, ...]
+
+
+def render(spec: ClusterSpec, folder: ClusterFolder, ports: range, *, slurm_user: str, old: str) -> Rendered:
+    """Render a checked spec. `old` is the present slurm.conf: nodes in it keep their ports."""
+    assigned = _assign_ports(spec, ports, {name: int(port) for name, port in NODE_LINE.findall(old)})
+    head = COMMON.format(
+        name=spec.name, controller=ports[CONTROLLER], slurm_user=slurm_user, root=folder.root
+    )
+    nodes: list[Node] = []
+    lines: list[str] = []
+    gres: list[str] = []
+    for index, pool in enumerate(spec.pools):
+        mine = [
+            Node(name, assigned[name], pool.flavor)
+            for name in (node_name(spec.name, machine) for machine in pool.machines)
+        ]
+        nodes += mine
+        lines += [_node_line(node) for node in mine]
+        lines += _partition_lines(pool, mine, is_default=index == 0)
+        gres += [_gres_line(node, folder) for node in mine if pool.flavor.gpu_count]
+    return Rendered(head + "\n".join(lines) + "\n", "\n".join(gres) + "\n", tuple(nodes))
+
+
+def _assign_ports(spec: ClusterSpec, ports: range, known: Mapping[str, int]) -> dict[str, int]:
+    names = [node_name(spec.name, machine) for pool in spec.pools for machine in pool.machines]
+    allowed = ports[FIRST_NODE:]
+    if len(names) > len(allowed):
+        raise PermanentError(
+            "NotEnoughPorts",
+            f"The cluster has {max(len(allowed), 0)} ports for nodes and needs {len(names)}.",
+            hint="Give the local site larger blocks of ports.",
+        )
+    # of two old nodes on one port none is believed
+    values = list(known.values())
+    assigned = {
+        name: known[name] for name in names if known.get(name) in allowed and values.count(known[name]) == 1
+    }
+    free = (port for port in allowed if port not in assigned.values())
+    for name in names:
+        if name not in assigned:
+            assigned[name] = next(free)
+    return assigned
+
+
+def _gpus(flavor: FlavorSpec) -> str:
+    return f"gpu:{flavor.gpu_type}:{flavor.gpu_count}" if flavor.gpu_type else f"gpu:{flavor.gpu_count}"
+
+
+def _node_line(node: Node) -> str:
+    flavor = node.flavor
+    gres = f" Gres={_gpus(flavor)}" if flavor.gpu_count else ""
+    return (
+        f"NodeName={node.name} NodeHostname=localhost NodeAddr=127.0.0.1 Port={node.port} CPUs={flavor.cpus}"
+        f" Boards=1 SocketsPerBoard=1 CoresPerSocket={flavor.cpus} ThreadsPerCore=1"
+        f" RealMemory={flavor.memory_mib}{gres} State=UNKNOWN"
+    )
+
+
+def _partition_lines(pool: PoolSpec, nodes: list[Node], *, is_default: bool) -> list[str]:
+    memory = max(pool.flavor.memory_mib // pool.flavor.cpus, 1)
+    names = ",".join(node.name for node in nodes)
+    return [
+        f"PartitionName={pool.name} Nodes={names} Default={'YES' if is_default else 'NO'}"
+        f" DefaultTime=60 MaxTime=7-0 DefMemPerCPU={memory} State=UP"
+    ]
+
+
+def _gres_line(node: Node, folder: ClusterFolder) -> str:
+    kind = f" Type={node.flavor.gpu_type}" if node.flavor.gpu_type else ""
+    last = node.flavor.gpu_count - 1
+    which = f"[0-{last}]" if last else "0"
+    return f"NodeName={node.name} Name=gpu{kind} File={folder.root}/dev/nvidia{which}"
