@@ -66,8 +66,9 @@ class StepContext:
     """Everything that a step may know in one pass."""
 
     spec: ClusterSpec
-    settings: Mapping[str, str] = EMPTY  # the site's settings for this driver
-    facts: Mapping[str, Mapping[str, str]] = NO_FACTS  # by step name, from the steps that were seen ready
+    settings: Mapping[str, str] = field(default_factory=lambda: EMPTY)  # the site's settings for this driver
+    # by step name, from the steps that were seen ready
+    facts: Mapping[str, Mapping[str, str]] = field(default_factory=lambda: NO_FACTS)
     secrets: Mapping[str, bytes] = field(default_factory=dict, repr=False)  # e.g. "slurm-jwt-key"
     ports: range = range(0)  # a block of loopback ports that is the cluster's own (local drivers)
 
@@ -81,7 +82,7 @@ class Observed:
     ready: bool = False  # and works
     reason: str = ""  # CamelCase, shown to people
     message: str = ""  # one sentence for people; never a secret
-    facts: Mapping[str, str] = EMPTY  # endpoint, VPC id ...; never a secret
+    facts: Mapping[str, str] = field(default_factory=lambda: EMPTY)  # endpoint, VPC id ...; never a secret
 
 
 class Step(Protocol):
