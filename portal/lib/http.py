@@ -16,7 +16,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from urllib.parse import urlsplit
 
 import requests
@@ -59,6 +59,7 @@ class Answer:
     status: int
     content_type: str
     body: bytes
+    seconds: float = 0.0  # from the first byte sent to the last one read
 
 
 class _Deadline:
@@ -70,6 +71,7 @@ class _Deadline:
     def __init__(self, seconds: float) -> None:
         self.ends = time.monotonic() + seconds
         self.passed = False
+        self.sent = False  # something may have reached the other side
         self._sockets: list[socket.socket] = []
         self._lock = threading.Lock()
         self._timer = threading.Timer(seconds, self._end)
@@ -111,31 +113,32 @@ class _Deadline:
 _current: ContextVar[_Deadline | None] = ContextVar("deadline", default=None)
 
 
-def _guard(connection: socket.socket | None) -> None:
+def _guard(connection: socket.socket | None, *, sent: bool) -> None:
     deadline = _current.get()
     if deadline is not None and connection is not None:
+        deadline.sent = deadline.sent or sent
         deadline.guard(connection)
 
 
 class _Connection(HTTPConnection):
     def _new_conn(self) -> socket.socket:
         connection = super()._new_conn()
-        _guard(connection)
+        _guard(connection, sent=True)  # connects in the middle of the request
         return connection
 
     def request(self, *args: object, **kwargs: object) -> None:
-        _guard(self.sock)  # one that is kept alive has a new deadline now
+        _guard(self.sock, sent=True)  # one that is kept alive has a new deadline now
         super().request(*args, **kwargs)  # type: ignore[arg-type]
 
 
 class _TlsConnection(HTTPSConnection):
     def _new_conn(self) -> socket.socket:
         connection = super()._new_conn()
-        _guard(connection)
+        _guard(connection, sent=False)  # the handshake is still to come
         return connection
 
     def request(self, *args: object, **kwargs: object) -> None:
-        _guard(self.sock)
+        _guard(self.sock, sent=True)
         super().request(*args, **kwargs)  # type: ignore[arg-type]
 
 
@@ -149,7 +152,7 @@ class _TlsPool(HTTPSConnectionPool):
 
 class _Adapter(HTTPAdapter):
     def init_poolmanager(self, *args: object, **kwargs: object) -> None:
-        super().init_poolmanager(*args, **kwargs)  # type: ignore[arg-type,no-untyped-call]
+        super().init_poolmanager(*args, **kwargs)  # type: ignore[arg-type]
         self.poolmanager.pool_classes_by_scheme = {"http": _Pool, "https": _TlsPool}
 
 
@@ -207,6 +210,7 @@ class Outside:
         whether a change was seen.
         """
         seconds = timeout or self.timeout
+        began = time.monotonic()
         deadline = _Deadline(seconds)
         reads = method in {"GET", "HEAD"}
         sent = {"Accept-Encoding": "identity", **headers} | ({} if reads else {"Connection": "close"})
@@ -223,9 +227,12 @@ class Outside:
                     stream=True,
                 ) as response,
             ):
-                return _read(response, limit or self.limit)
+                answer = _read(response, limit or self.limit)
         except (requests.RequestException, urllib3.exceptions.HTTPError, OSError) as error:
             raise _say_what_failed(error, deadline) from error
+        if deadline.passed:  # a body without a length ends where it was cut
+            raise NoAnswer("NoAnswerInTime", "The answer took too long.", timed_out=True)
+        return replace(answer, seconds=time.monotonic() - began)
 
     def close(self) -> None:
         """Give the connections back."""
@@ -260,15 +267,9 @@ def _read(response: requests.Response, limit: int) -> Answer:
 
 
 def _say_what_failed(error: Exception, deadline: _Deadline) -> NotSent | NoAnswer:
-    cause: object = error.args[0] if error.args else None
-    if isinstance(cause, urllib3.exceptions.MaxRetryError):
-        cause = cause.reason
-    before = (urllib3.exceptions.NewConnectionError, urllib3.exceptions.ConnectTimeoutError)
-    if isinstance(error, requests.exceptions.SSLError):
-        return NotSent("TlsFailed", "The certificate or the encryption of the other side was not accepted.")
-    if isinstance(error, requests.exceptions.InvalidHeader | requests.exceptions.InvalidURL):
-        return NotSent("BadRequest", "The request could not be written.")
-    if isinstance(error, requests.ConnectTimeout) or isinstance(cause, before):
+    if not deadline.sent:
+        if isinstance(error, requests.exceptions.SSLError):
+            return NotSent("TlsFailed", "The certificate or the encryption of the other side was refused.")
         return NotSent("NotReachable", "No connection could be made.")
     if deadline.passed or isinstance(error, requests.Timeout | urllib3.exceptions.TimeoutError):
         return NoAnswer("NoAnswerInTime", "The answer took too long.", timed_out=True)

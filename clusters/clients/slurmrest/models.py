@@ -41,7 +41,7 @@ class _Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """Immutable, by keyword, without a dict per instance: lists of 10,000 are usual."""
 
 
-class ExitCode(_Record):
+class ExitCode(_Record, frozen=True):
     """How a job's script ended: its exit status, or the signal that ended it."""
 
     status: int = 0
@@ -49,7 +49,7 @@ class ExitCode(_Record):
     core_dumped: bool = False
 
 
-class JobRecord(_Record):
+class JobRecord(_Record, frozen=True):
     """One record of slurmctld's job table: a job, a started array task, or the waiting rest of an array."""
 
     job_id: JobId
@@ -117,14 +117,14 @@ class JobRecord(_Record):
         return str(self.job_id)
 
 
-class JobList(_Record):
+class JobList(_Record, frozen=True):
     """All job records of the controller at one moment."""
 
     jobs: tuple[JobRecord, ...]
     last_update: int | None = None  # only from v0.0.42 on
 
 
-class NodeRecord(_Record):
+class NodeRecord(_Record, frozen=True):
     """One node as slurmctld sees it."""
 
     name: str
@@ -162,7 +162,7 @@ class NodeRecord(_Record):
         return max(0, self.gpus.total - self.gpus_allocated.total) if self.is_usable else 0
 
 
-class PartitionRecord(_Record):
+class PartitionRecord(_Record, frozen=True):
     """One partition: a named set of nodes with limits."""
 
     name: str
@@ -180,7 +180,7 @@ class PartitionRecord(_Record):
     allowed_accounts: str = ""
 
 
-class Ping(_Record):
+class Ping(_Record, frozen=True):
     """Whether slurmrestd reaches its slurmctld."""
 
     responding: bool
@@ -189,7 +189,7 @@ class Ping(_Record):
     controller: str = ""  # host name
 
 
-class Diag(_Record):
+class Diag(_Record, frozen=True):
     """The controller's clock and counts. The counts are of array tasks and up to a minute old."""
 
     req_time: int
@@ -197,7 +197,7 @@ class Diag(_Record):
     jobs_running: int
 
 
-class GpuRequest(_Record):
+class GpuRequest(_Record, frozen=True):
     """GPUs for each node, or in all."""
 
     count: int
@@ -205,7 +205,7 @@ class GpuRequest(_Record):
     per: Literal["node", "job"] = "node"
 
 
-class SubmitRequest(_Record):
+class SubmitRequest(_Record, frozen=True):
     """A batch job. None means that the key is not sent at all, so that Slurm's default holds."""
 
     script: str  # LF line ends, begins with #!, no NUL
@@ -234,7 +234,7 @@ class SubmitRequest(_Record):
     hold: bool = False
 
 
-class SubmitResult(_Record):
+class SubmitResult(_Record, frozen=True):
     """An accepted job. Warnings are Slurm's own words, for example that it is over a partition's limit."""
 
     job_id: JobId

@@ -1,0 +1,176 @@
+"""The gateway over slurmrestd: one account of one cluster, one API version."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import TypeVar
+
+import msgspec
+
+from clusters.clients.slurmrest import errors
+from clusters.clients.slurmrest.dialects import dialect_for
+from clusters.clients.slurmrest.dialects.submit import check_submit
+from clusters.clients.slurmrest.models import (
+    Diag,
+    JobList,
+    JobRecord,
+    NodeRecord,
+    PartitionRecord,
+    Ping,
+    SubmitRequest,
+    SubmitResult,
+)
+from clusters.clients.slurmrest.tokens import check_account
+from portal.lib.errors import OutsideError
+from portal.lib.http import MEBIBYTE, Answer, NoAnswer, NotSent, Outside, TooLarge
+
+T = TypeVar("T")
+JOB = re.compile(r"[1-9]\d{0,9}(_\d{1,9})?")
+SIGNAL = re.compile(r"[A-Z][A-Z0-9]{2,9}")
+SMALL = 64 * MEBIBYTE  # for answers that are no list of all jobs
+
+
+class RestGateway:
+    """A SlurmGateway over slurmrestd. Safe to share between threads; asks for a token at each request.
+
+    `session` may be shared by all accounts of one cluster, so that they share its connections.
+    """
+
+    def __init__(
+        self,
+        base_url: str,
+        version: str,
+        account: str,
+        token: Callable[[], str],
+        timeout: float = 10.0,
+        *,
+        session: Outside | None = None,
+    ) -> None:
+        self._dialect = dialect_for(version)
+        self._version = version
+        self._account = check_account(account)
+        self._token = token
+        self._timeout = timeout
+        self._outside = session or Outside(base_url, timeout=timeout)
+
+    def ping(self) -> Ping:
+        """See SlurmGateway."""
+        return self._dialect.ping(self._get("/ping"))
+
+    def diag(self) -> Diag:
+        """See SlurmGateway."""
+        return self._dialect.diag(self._get("/diag"))
+
+    def jobs(self, *, unchanged_since: int | None = None) -> JobList | None:
+        """See SlurmGateway."""
+        if unchanged_since is None:
+            return self._dialect.jobs(self._get("/jobs", limit=None))
+        query = self._dialect.unchanged_query(int(unchanged_since))
+        answer = self._get("/jobs" + query, limit=None)
+        return None if self._dialect.is_unchanged(answer) else self._dialect.jobs(answer)
+
+    def job(self, job_id: int) -> tuple[JobRecord, ...]:
+        """See SlurmGateway."""
+        try:
+            return self._dialect.jobs(self._get(f"/job/{int(job_id)}", again=True)).jobs
+        except errors.UnknownJob:
+            return ()
+
+    def nodes(self) -> tuple[NodeRecord, ...]:
+        """See SlurmGateway."""
+        return self._dialect.nodes(self._get("/nodes"))
+
+    def partitions(self) -> tuple[PartitionRecord, ...]:
+        """See SlurmGateway."""
+        return self._dialect.partitions(self._get("/partitions"))
+
+    def submit(self, request: SubmitRequest) -> SubmitResult:
+        """See SlurmGateway."""
+        check_submit(request)
+        body = msgspec.json.encode(self._dialect.encode_submit(request))
+        answer = self._change("POST", "/job/submit", body)
+        try:
+            # an id decides: with it, "errors" are warnings whatever the status says
+            if result := self._dialect.accepted(answer):
+                return result
+        except errors.BadAnswer as error:
+            raise errors.Unclear(error.extract) from error
+        raise self._why_not(answer)
+
+    def cancel(self, job: str, *, signal: str | None = None) -> None:
+        """See SlurmGateway."""
+        if JOB.fullmatch(job) is None:
+            raise ValueError("A job is named by its number, or an array task by number_task.")
+        if signal is not None and SIGNAL.fullmatch(signal) is None:
+            raise ValueError("A signal is named as in USR1.")
+        answer = self._change("DELETE", f"/job/{job}" + (f"?signal={signal}" if signal else ""))
+        if answer.status != 200:
+            raise self._why_not(answer)
+        try:
+            self._dialect.check_cancel(answer)
+        except errors.BadAnswer as error:
+            raise errors.Unclear(error.extract) from error
+
+    def _get(self, path: str, *, again: bool = False, limit: int | None = SMALL) -> Answer:
+        """A read that Slurm answered with 200 or 304; `again` asks once more after a lost connection."""
+        try:
+            answer = self._send("GET", path, limit=limit)
+        except NoAnswer as error:
+            if again and not error.timed_out:
+                return self._get(path, limit=limit)
+            raise errors.NotReachable(error.message) from error
+        except NotSent as error:
+            raise errors.NotReachable from error
+        except TooLarge as error:
+            raise errors.BadAnswer(error.message) from error
+        if answer.status not in {200, 304}:
+            raise errors.from_answer(answer, version=self._version)
+        return answer
+
+    def _change(self, method: str, path: str, body: bytes | None = None) -> Answer:
+        """Send a change once; without a whole answer it is unclear."""
+        try:
+            return self._send(method, path, body=body, limit=SMALL)
+        except NotSent as error:
+            raise errors.NotReachable from error
+        except (NoAnswer, TooLarge) as error:
+            raise errors.Unclear(error.reason) from error
+
+    def _why_not(self, answer: Answer) -> OutsideError:
+        """What a change without success means: only a clear no of Slurm's is a no."""
+        error = errors.from_answer(answer, version=self._version)
+        if isinstance(error, errors.TokenRefused) and answer.status == 500:
+            # the same words come when slurmctld dies with the request in its hands
+            return error if self._is_token_dead() else errors.Unclear("hung up")
+        if isinstance(error, errors.BadAnswer):
+            return errors.Unclear(error.extract)
+        if isinstance(error, errors.NotReachable) and not errors.was_not_handed_over(answer):
+            return errors.Unclear(error.message)
+        return error
+
+    def _is_token_dead(self) -> bool:
+        try:
+            self.diag()
+        except errors.TokenRefused:
+            return True
+        except OutsideError:
+            return False
+        return False
+
+    def _send(self, method: str, path: str, *, body: bytes | None = None, limit: int | None = None) -> Answer:
+        headers = {
+            "Accept": "application/json",
+            "X-SLURM-USER-NAME": self._account,
+            "X-SLURM-USER-TOKEN": self._token(),
+        }
+        if body is not None:
+            headers["Content-Type"] = "application/json"  # with a charset it is refused
+        return self._outside.send(
+            method,
+            f"/slurm/{self._version}{path}",
+            headers=headers,
+            body=body,
+            timeout=self._timeout,
+            limit=limit,
+        )

@@ -1,0 +1,250 @@
+"""v0.0.36 to v0.0.38 (Slurm 22.05): plain numbers with null, one word as state, raw wait statuses.
+
+Seen in runs of Debian 12's slurmrestd 22.05.8. Requests that kill it are never made here: `argv` and
+`batch_features` in a job, and ids that are no numbers.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+
+from clusters.clients.slurmrest.dialects.base import opened, present
+from clusters.clients.slurmrest.dialects.records import (
+    JobFields,
+    NodeFields,
+    job_record,
+    main_state,
+    node_record,
+    texts,
+)
+from clusters.clients.slurmrest.dialects.submit import shared_keys
+from clusters.clients.slurmrest.gres import parse_gpus
+from clusters.clients.slurmrest.models import (
+    FINISHED_STATES,
+    UNLIMITED,
+    Diag,
+    ExitCode,
+    JobId,
+    JobList,
+    JobRecord,
+    NodeRecord,
+    PartitionRecord,
+    Ping,
+    SubmitRequest,
+    SubmitResult,
+)
+from clusters.clients.slurmrest.wire import Envelope, WireNumber, count, decode, moment, number
+from portal.lib.http import Answer
+from portal.lib.types import JSONDict
+
+# one word only: while such a flag lasts it hides the main state, which is then at best this
+HIDDEN_STATE: Final = {
+    "COMPLETING": "RUNNING",
+    "CONFIGURING": "RUNNING",
+    "RESIZING": "RUNNING",
+    "SIGNALING": "RUNNING",
+    "STAGE_OUT": "RUNNING",
+    "STOPPED": "RUNNING",
+    "REQUEUED": "PENDING",
+    "REQUEUE_FED": "PENDING",
+    "REQUEUE_HOLD": "PENDING",
+    "SPECIAL_EXIT": "PENDING",
+    "REVOKED": "CANCELLED",
+}
+
+
+class _Job(JobFields, kw_only=True):
+    job_state: str
+    exit_code: WireNumber = None
+
+
+class _Jobs(Envelope):
+    jobs: list[_Job] | None = None
+
+
+class _Node(NodeFields, kw_only=True):
+    state: str
+    state_flags: list[str] | None = None
+    free_memory: WireNumber = None
+    features: str | None = None
+    slurmd_version: str | None = None
+
+
+class _Nodes(Envelope):
+    nodes: list[_Node] | None = None
+
+
+class _Partition(msgspec.Struct):
+    name: str
+    state: str
+    flags: list[str] | None = None
+    nodes: str | None = None
+    total_nodes: WireNumber = None
+    total_cpus: WireNumber = None
+    max_time_limit: WireNumber = None
+    default_time_limit: WireNumber = None
+    maximum_nodes_per_job: WireNumber = None
+    tres: str | None = None
+    qos: str | None = None
+    allowed_accounts: str | None = None
+
+
+class _Partitions(Envelope):
+    partitions: list[_Partition] | None = None
+
+
+class _Statistics(msgspec.Struct):
+    req_time: WireNumber = None
+    jobs_pending: WireNumber = None
+    jobs_running: WireNumber = None
+
+
+class _Diag(Envelope):
+    statistics: _Statistics | None = None
+
+
+class _OnePing(msgspec.Struct):
+    ping: str = ""
+    hostname: str = ""
+
+
+class _Release(msgspec.Struct):
+    release: str = ""
+
+
+class _Meta(msgspec.Struct):
+    slurm: _Release | None = msgspec.field(default=None, name="Slurm")
+
+
+class _Pings(Envelope):
+    pings: list[_OnePing] | None = None
+    meta: _Meta | None = None
+
+
+class _Submitted(Envelope):
+    job_id: int | None = None
+
+
+class V38:
+    """The dialect of v0.0.36, v0.0.37 and v0.0.38."""
+
+    def unchanged_query(self, since: int) -> str:
+        """Plain epoch seconds; v0.0.36 ignores them and sends the list."""
+        return f"?update_time={since}"
+
+    def is_unchanged(self, answer: Answer) -> bool:
+        """Status 304 with an empty body."""
+        return answer.status == 304
+
+    def encode_submit(self, request: SubmitRequest) -> JSONDict:
+        """The script beside the job; the environment as a dictionary; GPUs as gres or gpus."""
+        job = shared_keys(request)
+        job["environment"] = dict(request.environment)
+        if request.gpus is not None:
+            wanted = ":".join(filter(None, (request.gpus.model, str(request.gpus.count))))
+            job |= {"gres": f"gpu:{wanted}"} if request.gpus.per == "node" else {"gpus": wanted}
+        if request.time_limit_minutes is not None:
+            unlimited = request.time_limit_minutes is UNLIMITED
+            job["time_limit"] = "UNLIMITED" if unlimited else request.time_limit_minutes
+        if request.memory_mib is not None:
+            job["memory_per_node"] = request.memory_mib
+        if request.memory_per_cpu_mib is not None:
+            job["memory_per_cpu"] = request.memory_per_cpu_mib
+        if request.begin is not None:
+            job["begin_time"] = f"uts{request.begin}"
+        if request.requeue is not None:  # `requeue: false` is ignored
+            job["requeue" if request.requeue else "no_requeue"] = True
+        return {"script": request.script, "job": job}
+
+    def accepted(self, answer: Answer) -> SubmitResult | None:
+        """With a job id, "errors" are warnings: held, over a partition's limit, nodes down."""
+        wire = decode(answer.body, _Submitted)
+        return SubmitResult(job_id=JobId(wire.job_id), warnings=texts(wire.errors)) if wire.job_id else None
+
+    def check_cancel(self, answer: Answer) -> None:
+        """Errors may come with status 200."""
+        opened(answer, Envelope)
+
+    def jobs(self, answer: Answer) -> JobList:
+        """All records of an answer."""
+        return JobList(jobs=tuple(map(_job, present(opened(answer, _Jobs).jobs))))
+
+    def nodes(self, answer: Answer) -> tuple[NodeRecord, ...]:
+        """All nodes of an answer."""
+        return tuple(map(_node, present(opened(answer, _Nodes).nodes)))
+
+    def partitions(self, answer: Answer) -> tuple[PartitionRecord, ...]:
+        """All partitions of an answer."""
+        return tuple(map(_partition, present(opened(answer, _Partitions).partitions)))
+
+    def diag(self, answer: Answer) -> Diag:
+        """The controller's clock and counts."""
+        found = present(opened(answer, _Diag).statistics)
+        return Diag(
+            req_time=present(moment(found.req_time)),
+            jobs_pending=count(found.jobs_pending),
+            jobs_running=count(found.jobs_running),
+        )
+
+    def ping(self, answer: Answer) -> Ping:
+        """Whether any controller answers."""
+        wire = opened(answer, _Pings)
+        up = [one for one in present(wire.pings) if one.ping == "UP"]
+        return Ping(
+            responding=bool(up),
+            release=wire.meta.slurm.release if wire.meta and wire.meta.slurm else "",
+            controller=up[0].hostname if up else "",
+        )
+
+
+def _job(job: _Job) -> JobRecord:
+    word = job.job_state.upper()
+    hidden = HIDDEN_STATE.get(word)
+    state, flags = main_state([word, hidden] if hidden else [word])
+    limit = number(job.time_limit)
+    ended = state in FINISHED_STATES or word == "COMPLETING"
+    return job_record(
+        job,
+        state=state,
+        flags=flags,
+        time_limit=UNLIMITED if limit is None else limit,  # null is "no limit": a job always has one
+        exit_code=_exit_code(count(job.exit_code)) if ended else None,
+    )
+
+
+def _exit_code(raw: int) -> ExitCode:
+    """From a wait status as in wait(2)."""
+    return ExitCode(status=(raw >> 8) & 0xFF, signal=raw & 0x7F, core_dumped=bool(raw & 0x80))
+
+
+def _node(node: _Node) -> NodeRecord:
+    return node_record(
+        node,
+        state=node.state,
+        flags=node.state_flags or (),
+        memory_free=node.free_memory,
+        features=node.features or "",
+        version=node.slurmd_version or "",
+    )
+
+
+def _partition(part: _Partition) -> PartitionRecord:
+    longest = number(part.max_time_limit)
+    most = number(part.maximum_nodes_per_job)
+    return PartitionRecord(
+        name=part.name,
+        state=part.state.upper(),
+        is_default="default" in (part.flags or ()),
+        nodes=part.nodes or "",
+        total_nodes=count(part.total_nodes),
+        total_cpus=count(part.total_cpus),
+        max_time=UNLIMITED if longest is None else longest,  # null is "no limit" here too
+        default_time=number(part.default_time_limit),
+        max_nodes=UNLIMITED if most is None else most,
+        gpus=parse_gpus(part.tres or ""),
+        tres=part.tres or "",
+        qos=part.qos or "",
+        allowed_accounts=part.allowed_accounts or "",
+    )
