@@ -1,0 +1,46 @@
+"""`python -m portal.run` starts the portal; `python -m portal.run clean` removes its data folder."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from clusters.drivers.local import teardown
+from portal.run import layout, records
+from portal.run.session import Session, only_one
+
+
+def clean() -> int:
+    """Remove clusters, accounts, processes and data of this clone. Refuses while the portal runs."""
+    where = layout.find()
+    if not where.data.exists():
+        sys.stdout.write(f"There is nothing to remove: {where.data} does not exist.\n")
+        return 0
+    if not (where.supervisor / "lock").exists():
+        raise layout.CannotRun(f"{where.data} is not a data folder of Freehold. Nothing was removed.")
+    with only_one(where):
+        records.end([*records.Records(where).load(), *records.of_folder(where, slurm=False)])
+        teardown.remove_all(where.data)
+        records.end(records.of_folder(where, slurm=True))
+        layout.remove(where)
+    sys.stdout.write(f"Removed {where.data}.\n")
+    return 0
+
+
+def main(arguments: list[str]) -> int:
+    """The exit code of the command."""
+    if os.geteuid() != 0:
+        sys.stderr.write("Freehold needs root: it starts daemons and jobs as accounts of their own.\n")
+        return 1
+    os.umask(0o022)
+    if arguments == ["clean"]:
+        try:
+            return clean()
+        except layout.CannotRun as error:
+            sys.stderr.write(f"{error}\n")
+            return 1
+    return Session(layout.find()).run()
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

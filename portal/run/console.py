@@ -1,0 +1,109 @@
+"""Shows the log files of all parts as one stream with a prefix; the files stay the parts' own."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import time
+from io import BufferedReader
+from pathlib import Path
+
+WIDTH = 8
+COLOURS = {"web": 36, "worker": 32, "local": 33, "observer": 35, "oidc": 34, "postgres": 90, "redis": 90}
+ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+OWN = re.compile(r"^[\d-]+ [\d:,]+ (?P<level>[A-Z]+) (?P<text>.*)$")
+CHUNK = 65536
+
+
+class Console:
+    """Follows files named after their part; survives their rotation."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._tails: dict[str, _Tail] = {}
+        self._colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+        self._begin = time.monotonic()
+
+    def follow(self, *parts: str) -> None:
+        """From now on show what these parts write; what was there before is not shown again."""
+        for part in parts:
+            self._tails[part] = _Tail(self._folder / f"{part}.log")
+
+    def pump(self) -> None:
+        """Show what is new in every file."""
+        for part, tail in self._tails.items():
+            for line in tail.lines():
+                text = _own(line) if part == "run" else line
+                if text:
+                    self._write(part, text if self._colour else ANSI.sub("", text))
+
+    def say(self, text: str) -> None:
+        """A line of the supervisor itself, with the seconds since it began."""
+        self._write("run", f"[{time.monotonic() - self._begin:5.1f} s] {text}")
+
+    def plain(self, text: str = "") -> None:
+        """A line without prefix, for the announcement."""
+        self._out(text)
+
+    def _write(self, part: str, text: str) -> None:
+        prefix = f"{part:<{WIDTH}} |"
+        if self._colour:
+            prefix = f"\x1b[{COLOURS.get(part, 1)}m{prefix}\x1b[0m"
+        self._out(f"{prefix} {text}")
+
+    @staticmethod
+    def _out(text: str) -> None:
+        try:
+            sys.stdout.write(text + "\n")
+            sys.stdout.flush()
+        except OSError:
+            # nobody reads any more (a closed terminal or pipe): going on is right, stopping comes by signal
+            sys.stdout = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
+
+
+class _Tail:
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._file: BufferedReader | None = None
+        self._rest = b""
+        self._open()
+        if self._file:
+            self._file.seek(0, os.SEEK_END)
+
+    def lines(self) -> list[str]:
+        if not self._file:
+            self._open()
+        found = self._read()
+        if self._rotated():
+            found += self._read()
+            self._open()
+            found += self._read()
+        return found
+
+    def _read(self) -> list[str]:
+        if not self._file:
+            return []
+        *whole, self._rest = (self._rest + self._file.read(CHUNK)).split(b"\n")
+        return [line.decode("utf-8", errors="replace").rstrip() for line in whole if line.strip()]
+
+    def _open(self) -> None:
+        if self._file:
+            self._file.close()
+        self._file = self._path.open("rb") if self._path.exists() else None
+
+    def _rotated(self) -> bool:
+        if not self._file:
+            return False
+        try:
+            return self._path.stat().st_ino != os.fstat(self._file.fileno()).st_ino
+        except FileNotFoundError:
+            return False
+
+
+def _own(line: str) -> str:
+    """The supervisor's own log: restarts and what went wrong, not its daily business."""
+    match = OWN.match(line)
+    if not match or match["level"] not in {"WARN", "ERRO"} or match["text"].startswith("received SIG"):
+        return ""
+    return match["text"]

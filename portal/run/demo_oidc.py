@@ -1,0 +1,33 @@
+"""Runs oidc-provider-mock with the people of the demo: `python -m portal.run.demo_oidc PORT`."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+
+from oidc_provider_mock import User, app
+from werkzeug.serving import make_server
+
+from portal.run.people import PEOPLE
+from portal.run.ports import HOST
+
+
+def main(port: int) -> None:
+    """Serve on loopback. Refuses outside the demo: this provider asks for no password."""
+    if os.environ.get("FREEHOLD_MODE") != "demo":
+        sys.exit("The demo provider lets anyone in. It starts only with FREEHOLD_MODE=demo.")
+    os.environ["AUTHLIB_INSECURE_TRANSPORT"] = "1"  # loopback without TLS
+    logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(message)s")
+    users = [User(sub=person.subject, claims=_without_subject(person.claims())) for person in PEOPLE]
+    provider = app(require_nonce=True, user_claims=users)
+    provider.debug = False  # no debugger pages
+    make_server(HOST, port, provider, threaded=True).serve_forever()
+
+
+def _without_subject(claims: dict[str, object]) -> dict[str, object]:
+    return {name: value for name, value in claims.items() if name != "sub"}
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]))
