@@ -20,7 +20,7 @@ TONES = {
     "green": "ready fulfilled completed good accepted free idle active up current",
     "amber": "degraded stalled attention draining drained drift late maint",
     "red": "failed rejected refused timeout node_fail boot_fail deadline out_of_memory broken down error",
-    "grey": "cancelled deleted gone ended preempted unknown expired revoked skipped off left suspended_tenant",
+    "grey": "cancelled deleted gone ended preempted unknown expired revoked skipped off left",
 }
 WORDS = {
     "submitted": "Waiting for approval",
@@ -42,7 +42,13 @@ WORDS = {
     "ended": "Ended, result not known",
     "late": "Not reachable",
 }
-OTHER_ICONS = {"unknown": "unknown", "ended": "unknown", "paused": "pause", "suspended": "pause", "late": "offline"}
+OTHER_ICONS = {
+    "unknown": "unknown",
+    "ended": "unknown",
+    "paused": "pause",
+    "suspended": "pause",
+    "late": "offline",
+}
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,7 +67,7 @@ def badge(status: object, word: object = "", size: str = "") -> SafeString:
 @register.simple_tag
 def when(at: datetime | None, empty: str = "") -> SafeString:
     """A moment: UTC in the page, relative in the reader's zone once the script runs; `empty` where None."""
-    if at is None:
+    if not at:
         return format_html('<span class="muted">{}</span>', empty or "–")
     utc = at.astimezone(UTC)
     return format_html(
@@ -78,12 +78,14 @@ def when(at: datetime | None, empty: str = "") -> SafeString:
 
 
 @register.simple_tag
-def age(as_of: datetime | None, late_after: int = 45, unreachable_since: datetime | None = None) -> SafeString:
+def age(
+    as_of: datetime | None, late_after: int = 45, unreachable_since: datetime | None = None
+) -> SafeString:
     """How old a live region's facts are; grey when older than `late_after` seconds or known unreachable."""
-    if as_of is None:
+    if not as_of:
         return format_html('<span class="age late">{}</span>', "not seen yet")
     seconds = max(0, int((clock.now() - as_of).total_seconds()))
-    late = unreachable_since is not None or seconds > late_after
+    late = bool(unreachable_since) or seconds > late_after
     since = unreachable_since or as_of
     text = f"not reachable since {since.astimezone(UTC):%H:%M} UTC" if late else f"as of {brief(seconds)} ago"
     return format_html(
