@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from clusters.models.catalogue import Flavor, Machine, MachineState, Offering, Quota, Site
 from clusters.models.cluster import Allocation, Cluster, Node, NodePool, Phase, PortBlock
-from clusters.models.order import Order, OrderKind, OrderLine, OrderState, Stack
+from clusters.models.order import OPEN_STATES, Order, OrderKind, OrderLine, OrderState, Stack
 from clusters.models.progress import StepEvent, StepState, StepStatus
 from clusters.models.slurm import IdentityKind, SlurmEndpoint, SlurmIdentity
 
 __all__ = [
+    "OPEN_STATES",
     "Allocation",
     "Cluster",
     "Flavor",

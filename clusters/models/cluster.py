@@ -50,6 +50,10 @@ class Cluster(TenantOwned):
     lease_epoch = models.PositiveBigIntegerField(default=0)
     next_reconcile_at = models.DateTimeField(null=True, blank=True)
     attempts = models.PositiveIntegerField(default=0, help_text="Temporary errors in a row.")
+    quiet_passes = models.PositiveIntegerField(default=0, help_text="Passes in a row that changed nothing.")
+    wake = models.PositiveBigIntegerField(default=0, help_text="Raised by whoever wants a look soon.")
+    observed_at = models.DateTimeField(null=True, blank=True, help_text="End of the last whole pass.")
+    terminate_at = models.DateTimeField(null=True, blank=True, help_text="Removal is scheduled for then.")
 
     class Meta:
         constraints = [
@@ -57,7 +61,10 @@ class Cluster(TenantOwned):
                 "tenant", "name", condition=Q(deleted_at=None), name="one_live_cluster_per_name"
             )
         ]
-        indexes = [models.Index(fields=["next_reconcile_at"], name="clusters_due")]
+        indexes = [
+            models.Index(fields=["next_reconcile_at"], name="clusters_due"),
+            models.Index(fields=["terminate_at"], name="clusters_to_end", condition=~Q(terminate_at=None)),
+        ]
 
     def __str__(self) -> str:
         return self.name
@@ -66,6 +73,16 @@ class Cluster(TenantOwned):
     def external_name(self) -> str:
         """The name outside: c- and 12 base32 characters, derived from the id."""
         return f"c-{short_name(self.id)}"
+
+    @property
+    def was_ready(self) -> bool:
+        """Seen ready at least once: from then on nothing of it is removed but by termination."""
+        return self.ready_at is not None
+
+    @property
+    def is_live(self) -> bool:
+        """Wanted, and neither removed nor given up."""
+        return self.wanted and self.phase not in {Phase.DELETED, Phase.FAILED}
 
 
 class NodePool(models.Model):

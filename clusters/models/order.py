@@ -33,6 +33,9 @@ class OrderState(models.TextChoices):
     FAILED = "failed", "Failed"
 
 
+OPEN_STATES = (OrderState.DRAFT, OrderState.SUBMITTED, OrderState.APPROVED)
+
+
 class Stack(models.TextChoices):
     """The software that runs in the cluster."""
 
@@ -55,7 +58,8 @@ class Order(TenantOwned):
     price_per_hour = models.DecimalField(max_digits=12, decimal_places=2, help_text="As agreed at submit.")
     currency = models.CharField(max_length=3, default="EUR")
     plan = models.JSONField(null=True, help_text="What each step will make; written by a task at submit.")
-    plan_hash = models.CharField(max_length=64, blank=True)
+    plan_hash = models.CharField(max_length=64, blank=True, help_text="Blank: there is no plan to approve.")
+    planned_at = models.DateTimeField(null=True, blank=True)
     key = models.UUIDField(default=uuid.uuid4, unique=True, help_text="One-time key of the form.")
     created_by = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")
     created_at = models.DateTimeField(auto_now_add=True)
@@ -73,6 +77,16 @@ class Order(TenantOwned):
 
     def __str__(self) -> str:
         return f"{self.get_kind_display()} {self.cluster_name}"
+
+    @property
+    def future_cluster_id(self) -> uuid.UUID:
+        """The id of the cluster that an approved create makes: derived, so there can never be two."""
+        return uuid.uuid5(self.id, "cluster")
+
+    @property
+    def is_open(self) -> bool:
+        """Neither fulfilled nor ended otherwise."""
+        return self.state in OPEN_STATES
 
 
 class OrderLine(models.Model):

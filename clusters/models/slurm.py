@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.db import models
+from django.db.models import Q
 
 from clusters.models.cluster import Cluster
 from tenants.models import Membership
@@ -61,7 +62,12 @@ class SlurmIdentity(models.Model):
     tenant_path = "cluster__tenant"
 
     class Meta:
-        constraints = [models.UniqueConstraint("cluster", "membership", name="one_identity_per_member")]
+        constraints = [
+            models.UniqueConstraint("cluster", "membership", name="one_identity_per_member"),
+            models.UniqueConstraint(
+                fields=["cluster", "kind"], condition=~Q(kind="member"), name="one_identity_per_own_use"
+            ),
+        ]
 
     def __str__(self) -> str:
         return self.name
