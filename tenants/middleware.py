@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import ipaddress
 import uuid
 from collections.abc import Callable
+from dataclasses import replace
 
+from django.contrib.auth.models import AnonymousUser
 from django.http import HttpRequest, HttpResponse
 
-from tenants.actor import NOBODY
+from tenants.signin.session import actor_of, note_seen
 
 Handler = Callable[[HttpRequest], HttpResponse]
 
@@ -27,12 +30,33 @@ class RequestIdMiddleware:
 
 
 class ActorMiddleware:
-    """Who is asking."""
+    """Who is asking: request.actor, outside a tenant until the view enters one; request.user to match."""
 
     def __init__(self, get_response: Handler) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        """Outside a tenant until the view enters one."""
-        request.actor = NOBODY  # type: ignore[attr-defined]
+        """Afresh at each request, so that a right that was taken away is gone at once."""
+        # resolves Django's lazy object, which is no User to isinstance
+        user = request.user._wrapped if hasattr(request.user, "_wrapped") else request.user  # noqa: SLF001
+        if user is object or request.user.is_anonymous:
+            user = AnonymousUser()
+        actor = actor_of(request.session, user)
+        if actor.identity is not None:
+            note_seen(actor.identity)
+        else:
+            request.user = AnonymousUser()
+        request.actor = replace(  # type: ignore[attr-defined]
+            actor,
+            address=address_of(request),
+            request_id=request.request_id,  # type: ignore[attr-defined]
+        )
         return self.get_response(request)
+
+
+def address_of(request: HttpRequest) -> str | None:
+    """The client's address as the server tells it (uvicorn reads the proxy's headers), or None."""
+    try:
+        return str(ipaddress.ip_address(request.META.get("REMOTE_ADDR", "")))
+    except ValueError:
+        return None

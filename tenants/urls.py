@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
-from django.urls import URLPattern
+from django.urls import URLPattern, path
 
-urlpatterns: list[URLPattern] = []
+from tenants.views import live
+
+urlpatterns: list[URLPattern] = [
+    path("t/<slug:tenant>/live/<str:kind>/<uuid:pk>/", live.live, name="live"),
+]

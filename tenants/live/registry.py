@@ -5,6 +5,7 @@ Upper layers register theirs in AppConfig.ready; tenants knows none of them.
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -21,9 +22,11 @@ from tenants.scoping import TenantQuerySet
 class LiveKind:
     """One kind of live region.
 
-    `template` names a partial such as "clusters/order.html#steps"; the page includes the same one.
+    `template` names a partial such as "clusters/order.html#steps" whose one root element carries
+    `{% live kind row %}`; the page includes the same one.
     `context(actor, row)` gives its variables, which may depend on the actor's tenant and role and on
-    nothing else (the fragment is shared by all viewers of that role), unless `per_user`.
+    nothing else (the fragment is shared by all viewers of that role), unless `per_user`. `as_of(row)`
+    is when its facts were last looked at: the region is sent again when only that moved.
     """
 
     kind: str  # [a-z-]{1,20}
@@ -32,11 +35,17 @@ class LiveKind:
     context: Callable[[Actor, models.Model], JSONDict]
     action: Action = Action.VIEW
     per_user: bool = False
+    as_of: Callable[[models.Model], dt.datetime | None] | None = None
 
     def topic(self, row: models.Model) -> Topic:
         """The topic of one row that was found through the door."""
         tenant_id = row.pk if row._meta.model_name == "tenant" else row.tenant_id  # type: ignore[attr-defined]  # noqa: SLF001
         return Topic(tenant_id, self.kind, row.pk)
+
+    def etag(self, version: int, row: models.Model) -> str:
+        """Differs when the fragment would show something else."""
+        as_of = self.as_of(row) if self.as_of else None
+        return f'"{version}"' if as_of is None else f'"{version}.{int(as_of.timestamp())}"'
 
 
 KINDS: dict[str, LiveKind] = {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import structlog
@@ -33,6 +34,16 @@ def version_of(topic: Topic) -> int:
         cursor.execute("SELECT version FROM tenants_topicversion WHERE topic = %s", [topic.name])
         row = cursor.fetchone()
     return int(row[0]) if row else 0
+
+
+def versions_of(topics: Iterable[Topic]) -> dict[str, int]:
+    """The present versions by topic name; 0 before the first change."""
+    names = [topic.name for topic in topics]
+    if not names:
+        return {}
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT topic, version FROM tenants_topicversion WHERE topic = ANY(%s)", [names])
+        return dict.fromkeys(names, 0) | {name: int(version) for name, version in cursor.fetchall()}
 
 
 def publish(topic: Topic) -> int:

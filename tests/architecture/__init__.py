@@ -1,3 +1,1 @@
-"""What holds for the code as a whole, read from the code itself."""
-
-from __future__ import annotations
+"""Tests that read the code and walk the addresses."""

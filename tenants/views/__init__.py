@@ -1,0 +1,1 @@
+"""Pages of people and tenants; they parse, call one service and render."""

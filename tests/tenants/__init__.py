@@ -1,0 +1,1 @@
+"""Tests of people, tenants, sign-in, audit and live topics."""

@@ -1,0 +1,86 @@
+"""The doors of views, the actor of a request and the read-only snapshot of a GET."""
+
+from __future__ import annotations
+
+import pytest
+from django.db import InternalError
+from django.http import HttpResponse
+from django.test import Client, RequestFactory
+
+from portal.lib.errors import NotVisible
+from tenants.models import OidcIdentity, Tenant
+from tenants.web import in_tenant, reading, safe_next
+from tests.builders import actor_for, make_member, make_operator, make_tenant, make_user, sign_in
+
+pytestmark = pytest.mark.django_db
+
+
+def test_a_member_is_within_the_tenant_of_the_address() -> None:
+    tenant = make_tenant(owner=make_user("Ada"))
+    rui = make_member(tenant)
+    actor = actor_for(rui, tenant)
+    assert (actor.tenant, actor.role) == (tenant, "member")
+    with pytest.raises(NotVisible):
+        actor_for(make_user("Olga"), tenant)
+
+
+def test_suspended_tenant_and_ended_membership_are_not_visible() -> None:
+    tenant = make_tenant(owner=(ada := make_user("Ada")))
+    actor_for(ada, tenant)
+    Tenant.objects.filter(pk=tenant.pk).update(suspended_at=tenant.created_at)
+    with pytest.raises(NotVisible):
+        actor_for(ada, tenant)
+    Tenant.objects.filter(pk=tenant.pk).update(suspended_at=None)
+    ada.memberships.update(ended_at=tenant.created_at)
+    with pytest.raises(NotVisible):
+        actor_for(ada, tenant)
+
+
+def test_a_get_that_writes_is_refused_by_the_database_and_the_next_write_is_not() -> None:
+    request = RequestFactory().get("/")
+    with pytest.raises(InternalError, match="read-only"), reading(request):
+        make_user("Never")
+    make_user("Later")
+    assert OidcIdentity.objects.filter(user__name="Later").exists()
+
+
+def test_a_post_may_write() -> None:
+    with reading(RequestFactory().post("/")):
+        make_user("Ada")
+    assert OidcIdentity.objects.filter(user__name="Ada").exists()
+
+
+@pytest.mark.parametrize(
+    ("target", "wanted"),
+    [
+        ("/t/aurora/jobs/?q=1", "/t/aurora/jobs/?q=1"),
+        ("//evil.example", "/"),
+        (r"/\evil.example", "/"),
+        ("https://evil.example/", "/"),
+        ("javascript:alert(1)", "/"),
+        ("\t//evil.example", "/"),
+        ("/t/" + "a" * 2000, "/"),
+        ("", "/"),
+        (None, "/"),
+    ],
+)
+def test_next_stays_inside_the_portal_and_bounded(target: str | None, wanted: str) -> None:
+    assert safe_next(RequestFactory().get("/"), target) == wanted
+
+
+def test_the_door_takes_the_tenant_out_of_the_arguments() -> None:
+    tenant = make_tenant(owner=(ada := make_user("Ada")))
+    request = RequestFactory().get("/")
+    request.actor = actor_for(ada)  # type: ignore[attr-defined]
+    seen = in_tenant(lambda request, pk: HttpResponse(f"{request.actor.tenant} {pk}"))(
+        request, tenant=tenant.slug, pk=7
+    )
+    assert seen.content == b"Aurora Lab 7"
+
+
+def test_an_operator_is_known_at_each_request(client: Client) -> None:
+    sign_in(client, make_operator())
+    assert client.get("/operations/").status_code == 200
+    client.logout()
+    sign_in(client, make_user("Ada"))
+    assert client.get("/operations/", follow=False).status_code in {302, 403}
