@@ -1,0 +1,1 @@
+"""Reads what people type and what scripts hold into exact values; pure functions, no models."""

@@ -1,0 +1,75 @@
+"""Batch scripts: the checks that the sbatch client makes and slurmrestd does not."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from jobs.parsing.refusal import Refusal
+
+LARGEST = 1024 * 1024  # bytes
+_SHEBANG = re.compile(r"#![ \t]*/\S")
+_BOM = "\ufeff"
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """A script as it will be stored and sent, and what was changed on the way."""
+
+    text: str
+    notes: tuple[str, ...] = ()
+
+
+def parse_script(text: str, *, typed: bool = False) -> Script:
+    """The script with LF line ends. Raises Refusal.
+
+    `typed`: browsers send every line of a text field with CR LF, so that is not worth a note.
+    """
+    notes: list[str] = []
+    if text.startswith(_BOM):
+        text = text.removeprefix(_BOM)
+        notes.append("The byte order mark at the start was removed.")
+    if "\r" in text:
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+        if not typed:
+            notes.append("Windows line ends (CR LF) became LF.")
+    _check(text)
+    return Script(text, tuple(notes))
+
+
+def parse_upload(content: bytes) -> Script:
+    """An uploaded file as a script. Raises Refusal."""
+    if len(content) > LARGEST:
+        raise Refusal(_too_large(len(content)))
+    if content.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise Refusal("The file is UTF-16 text. Save it as UTF-8.")
+    try:
+        return parse_script(content.decode("utf-8"))
+    except UnicodeDecodeError as error:
+        line = content[: error.start].count(b"\n") + 1
+        raise Refusal(
+            f"The file is not UTF-8 text (line {line}). Is it a program? Name a text script."
+        ) from error
+
+
+def _check(text: str) -> None:
+    if not text.strip():
+        raise Refusal("The script is empty. Begin with #!/bin/bash and the commands below it.")
+    if "\0" in text:
+        raise Refusal("The script holds a NUL character, which no shell can read. Remove it.")
+    size = len(text.encode("utf-8", "replace"))
+    if size > LARGEST:
+        raise Refusal(_too_large(size))
+    if not text.startswith("#!"):
+        raise Refusal(
+            "The first line must name the program that runs the script, for example #!/bin/bash."
+            + (" Remove the empty lines above it." if text.lstrip().startswith("#!") else "")
+        )
+    if _SHEBANG.match(text) is None:
+        raise Refusal(
+            "The first line must hold a full path, for example #!/bin/bash or #!/usr/bin/env python3."
+        )
+
+
+def _too_large(size: int) -> str:
+    return f"The script has {size:,} bytes; 1,048,576 (1 MiB) is the limit. Put data into files beside it."

@@ -1,0 +1,3 @@
+"""Tests of jobs."""
+
+from __future__ import annotations

@@ -1,0 +1,3 @@
+"""Tests of the parsers."""
+
+from __future__ import annotations
