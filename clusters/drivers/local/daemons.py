@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from portal.lib import processes
-from portal.lib.errors import PermanentError
+from portal.lib.errors import PermanentError, TemporaryError
 from portal.lib.processes import ProcessRecord
 
 KINDS = ("slurmrestd", "slurmctld", "slurmd", "munged")  # the order in which they end
@@ -185,6 +185,40 @@ def _recorded(pids: Iterable[int]) -> list[ProcessRecord]:
             if pid != os.getpid():
                 records.append(processes.record(pid))
     return [record for record in records if processes.is_running(record)]
+
+
+def end_jobs(wanted: Callable[[str], bool], gids: Collection[int], *, seconds: float = 2) -> int:
+    """Kill all that `job_processes` finds but daemons, until nothing is left; returns how many there were.
+
+    Raises TemporaryError when a job forks faster than it is ended.
+    """
+    spared = {one.record.pid for one in find(wanted)}
+    killed: set[int] = set()
+
+    def nothing_left() -> bool:
+        left = [record for record in job_processes(wanted, gids) if record.pid not in spared]
+        killed.update(record.pid for record in left)
+        signal_all(left, signal.SIGKILL)
+        return not left
+
+    if not until(nothing_left, seconds=seconds):
+        raise TemporaryError("StillStopping", "Some jobs of the cluster still end.")
+    return len(killed)
+
+
+def listens(port: int) -> bool:
+    """Whether something listens on a loopback port. Does not connect: daemons would log each visit."""
+    table = (processes.PROC / "net" / "tcp").read_text(encoding="ascii").splitlines()[1:]
+    return any(
+        fields[3] == "0A" and int(fields[1].rpartition(":")[2], 16) == port
+        for fields in map(str.split, table)
+    )
+
+
+def accepts(path: Path) -> bool:
+    """Whether something listens on a unix socket, looked up likewise."""
+    lines = (processes.PROC / "net" / "unix").read_text(encoding="utf-8", errors="replace").splitlines()
+    return any(line.endswith(f" {path}") and int(line.split()[3], 16) & 0x10000 for line in lines[1:])
 
 
 def kill_trees(roots: Iterable[int]) -> None:

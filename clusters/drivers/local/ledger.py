@@ -36,9 +36,7 @@ class Ledger:
 
     def wanted(self, spec: ClusterSpec, things: dict[str, JSONDict]) -> dict[str, JSONDict]:
         """What `of_cluster` should find for these things, each with facts of its own."""
-        return {
-            label(name): {"name": name, **facts, **folder.marks(spec)} for name, facts in things.items()
-        }
+        return {label(name): {"name": name, **facts, **folder.marks(spec)} for name, facts in things.items()}
 
     def claim(self, spec: ClusterSpec, things: dict[str, JSONDict]) -> None:
         """Make the entries be exactly these. Raises PermanentError for one that is not ours."""

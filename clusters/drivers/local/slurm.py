@@ -5,18 +5,17 @@ from __future__ import annotations
 import datetime as dt
 import secrets
 import signal
-import socket
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from clusters.clients.slurmrest import tokens
-from clusters.drivers.slurm_probe import gateways
 from clusters.drivers.local import daemons, files, folder, names, slurm_plan, slurmconf, unix
 from clusters.drivers.local.daemons import Daemon, Running
 from clusters.drivers.local.folder import ClusterFolder
 from clusters.drivers.local.settings import LocalSettings
 from clusters.drivers.local.slurmconf import Rendered
+from clusters.drivers.slurm_probe import gateways
 from clusters.provisioning.steps import ClusterSpec, Observed, StepContext
 from portal.lib.errors import OutsideError, PermanentError, TemporaryError
 
@@ -77,10 +76,8 @@ class SlurmStep:
         missing = [one.role for one in wanted.daemons if one.role not in running]
         if missing:
             message = f"Not running: {', '.join(sorted(missing))}. Jobs that run go on."
-            return Observed(
-                exists=True, in_sync=not outdated, reason="DaemonsDown", message=message, facts=facts
-            )
-        silent = [role for role, offset in LISTENING.items() if not _listens(ctx.ports[offset])]
+            return Observed(exists=True, reason="DaemonsDown", message=message, facts=facts)
+        silent = [role for role, offset in LISTENING.items() if not daemons.listens(ctx.ports[offset])]
         if silent:
             message = f"Not answering yet: {', '.join(silent)}."
             return Observed(
@@ -116,7 +113,7 @@ class SlurmStep:
             self._converge(ctx, home, wanted, slurm_plan.owners(ctx.spec, slurm_ids[0]))
 
     def remove(self, ctx: StepContext) -> None:
-        """End all daemons and jobs, then remove group and folder. Raises TemporaryError while one still runs."""
+        """End daemons and jobs, then remove group and folder. Raises TemporaryError while one runs."""
         names.check(ctx.spec, system_user=self._settings.system_user)
         home = folder.of(self._settings.clusters, ctx.spec)
         if home.root.exists():
@@ -246,14 +243,14 @@ class SlurmStep:
 
     def _start(self, ctx: StepContext, home: ClusterFolder, daemon: Daemon) -> None:
         offset = LISTENING.get(daemon.role)
-        if offset is not None and _listens(ctx.ports[offset]):
+        if offset is not None and daemons.listens(ctx.ports[offset]):
             raise TemporaryError("PortInUse", f"Something else listens on port {ctx.ports[offset]}.")
         daemons.start(daemon, conf=home.conf, log=home.root / "log")
         if daemon.role == "munged":
-            daemons.until(lambda: _accepts(home.munge_socket), seconds=1)
+            daemons.until(lambda: daemons.accepts(home.munge_socket), seconds=1)
         elif daemon.role == "slurmctld":
             # a slurmd that finds it at once is usable a second earlier
-            daemons.until(lambda: _listens(ctx.ports[slurmconf.CONTROLLER]), seconds=1)
+            daemons.until(lambda: daemons.listens(ctx.ports[slurmconf.CONTROLLER]), seconds=1)
 
     def _forget_nodes(self, home: ClusterFolder, wanted: _Wanted) -> None:
         kept = {node.name for node in wanted.rendered.nodes}
@@ -266,16 +263,11 @@ class SlurmStep:
 
     def _end(self, spec: ClusterSpec, home: ClusterFolder) -> None:
         mine = str(home.conf).__eq__
-        for _ in range(3):  # a job may fork while it is being ended
-            everything = [one.record for one in daemons.find(mine)]
-            everything += daemons.job_processes(mine, {spec.gid})
-            daemons.signal_all(everything, signal.SIGKILL)
-            if everything and daemons.wait_gone(everything, seconds=1):
-                break
-            if not everything:
-                return
-        if daemons.find(mine) or daemons.job_processes(mine, {spec.gid}):
-            raise TemporaryError("StillStopping", "Some processes of the cluster still end.")
+        found = daemons.find(mine)
+        daemons.signal_all((one.record for one in found), signal.SIGKILL)
+        daemons.end_jobs(mine, {spec.gid})
+        if daemons.wait_gone((one.record for one in found), seconds=1) or daemons.find(mine):
+            raise TemporaryError("StillStopping", "Some daemons of the cluster still end.")
 
 
 def _gone(home: ClusterFolder) -> Path:
@@ -330,15 +322,3 @@ def _content(path: Path) -> bytes | None:
 def _unwanted(wanted: _Wanted, running: dict[str, Running]) -> list[Running]:
     versions = {daemon.role: daemon.version for daemon in wanted.daemons}
     return [one for role, one in running.items() if versions.get(role) != one.version]
-
-
-def _listens(port: int) -> bool:
-    with socket.socket() as probe:
-        probe.settimeout(1)
-        return probe.connect_ex(("127.0.0.1", port)) == 0
-
-
-def _accepts(path: Path) -> bool:
-    with socket.socket(socket.AF_UNIX) as probe:
-        probe.settimeout(1)
-        return probe.connect_ex(str(path)) == 0

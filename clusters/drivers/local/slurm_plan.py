@@ -55,20 +55,20 @@ def release() -> str:
     """Slurm's release on this machine, such as 22.05.8. Raises a provisioning error."""
     try:
         answer = subprocess.run(
-            ["sinfo", "--version"],
+            ["slurmctld", "-V"],
             check=True,
             capture_output=True,
             text=True,
             timeout=10,
-            env={"PATH": PATH, "SLURM_CONF": "/dev/null"},
+            env={"PATH": PATH},
         )
         return answer.stdout.split()[1]
     except FileNotFoundError as error:
         raise PermanentError(
-            "NotInstalled", "Slurm is not installed here.", hint="Install slurm-client."
+            "NotInstalled", "Slurm is not installed here.", hint="Install slurmctld."
         ) from error
     except (subprocess.SubprocessError, IndexError) as error:
-        raise TemporaryError("SlurmNotAnswering", "Slurm's tools do not say their release.") from error
+        raise TemporaryError("SlurmNotAnswering", "Slurm does not say its release.") from error
 
 
 def _release_numbers() -> tuple[int, ...]:
@@ -125,8 +125,7 @@ def plan(
     nodes = tuple(
         Daemon(
             f"slurmd-{node.name}",
-            (program("slurmd", links), "-D", "-N", node.name, "-f", conf)
-            + ("-d", program("slurmstepd", links)),
+            (program("slurmd", links), "-D", "-N", node.name, "-f", conf, "-d", program("slurmstepd", links)),
             0,
             0,
             digest(*files),

@@ -95,7 +95,7 @@ def render(spec: ClusterSpec, folder: ClusterFolder, ports: range, *, slurm_user
         ]
         nodes += mine
         lines += [_node_line(node) for node in mine]
-        lines += _partition_lines(pool, mine, is_default=index == 0)
+        lines.append(_partition_line(pool, mine, is_default=index == 0))
         gres += [_gres_line(node, folder) for node in mine if pool.flavor.gpu_count]
     return Rendered(head + "\n".join(lines) + "\n", "\n".join(gres) + "\n", tuple(nodes))
 
@@ -135,13 +135,12 @@ def _node_line(node: Node) -> str:
     )
 
 
-def _partition_lines(pool: PoolSpec, nodes: list[Node], *, is_default: bool) -> list[str]:
+def _partition_line(pool: PoolSpec, nodes: list[Node], *, is_default: bool) -> str:
     memory = max(pool.flavor.memory_mib // pool.flavor.cpus, 1)
     names = ",".join(node.name for node in nodes)
-    return [
-        f"PartitionName={pool.name} Nodes={names} Default={'YES' if is_default else 'NO'}"
-        f" DefaultTime=60 MaxTime=7-0 DefMemPerCPU={memory} State=UP"
-    ]
+    default = "YES" if is_default else "NO"
+    limits = f"DefaultTime=60 MaxTime=7-0 DefMemPerCPU={memory}"
+    return f"PartitionName={pool.name} Nodes={names} Default={default} {limits} State=UP"
 
 
 def _gres_line(node: Node, folder: ClusterFolder) -> str:

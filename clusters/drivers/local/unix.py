@@ -83,10 +83,8 @@ def remove_group(name: str) -> None:
 
 def add_user(name: str, *, uid: int, gid: int, home: Path, mark: Mark) -> None:
     """Make a user without a usable password and without files."""
-    _run(
-        ["useradd", "--uid", str(uid), "--gid", str(gid), "--home-dir", str(home), "--no-create-home"]
-        + ["--no-log-init", "--shell", SHELL, "--comment", mark.comment, "--password", "!", name]
-    )
+    facts = ["--uid", str(uid), "--gid", str(gid), "--home-dir", str(home), "--comment", mark.comment]
+    _run(["useradd", *facts, "--no-create-home", "--no-log-init", "--shell", SHELL, "--password", "!", name])
 
 
 def set_open(name: str, *, is_open: bool) -> None:
