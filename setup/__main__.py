@@ -1,0 +1,67 @@
+"""`python3 -m setup run|test [-- command ...]`: make the machine ready, then become the command."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pwd
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from setup import debian, environment
+from setup.progress import SetupFailed, say
+
+USER = "freehold"
+
+
+def main(arguments: list[str]) -> None:
+    """Ends by an error message and code 1, or becomes the command."""
+    kind, command = arguments[0], arguments[2:]
+    clone = Path(__file__).resolve().parents[1]
+    if os.geteuid() != 0:
+        _become_root(arguments)
+    os.umask(0o022)  # every user must be able to read what is installed
+    try:
+        environment.CACHE.mkdir(parents=True, exist_ok=True)
+        with (environment.CACHE / "setup.lock").open("w", encoding="ascii") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            debian.install(kind, log=environment.CACHE / "apt.log")
+            _make_user()
+            environment.ensure(kind, clone=clone, log=environment.CACHE / "pip.log")
+    except SetupFailed as error:
+        say(str(error))
+        sys.exit(1)
+    if command:
+        os.execvp(command[0], command)  # noqa: S606
+
+
+def _become_root(arguments: list[str]) -> None:
+    sudo = shutil.which("sudo")
+    if not sudo:
+        say("Root is needed, and sudo is missing: Freehold starts daemons and jobs as accounts of their own.")
+        sys.exit(1)
+    ours = [
+        f"{name}={value}"
+        for name, value in os.environ.items()
+        if name.startswith("FREEHOLD_") or name == "CI"
+    ]
+    say("Going on as root by sudo")
+    os.execv(sudo, [sudo, "env", *ours, sys.executable, "-m", "setup", *arguments])  # noqa: S606
+
+
+def _make_user() -> None:
+    try:
+        pwd.getpwnam(USER)
+    except KeyError:
+        command = ["useradd", "--system", "--no-create-home", "--home-dir", "/nonexistent"]
+        command += ["--shell", "/usr/sbin/nologin", USER]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise SetupFailed(f"The system user {USER} could not be made: {done.stderr.strip()}") from None
+        say(f"Made the system user {USER}")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

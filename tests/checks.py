@@ -1,0 +1,93 @@
+"""All checks in one command with visible progress: `python -m tests.checks [quick]`; pytest's summary is last."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tests.fixtures.environment import ENVIRONMENT
+
+BIN = Path(sys.prefix) / "bin"
+PYTHON = sys.executable
+QUICK_SECONDS = 60
+WORKERS = "3"  # on two cores: tests of whole processes wait more than they work
+PRODUCTION = {
+    **ENVIRONMENT,
+    "FREEHOLD_MODE": "production",
+    "PUBLIC_URL": "https://portal.example.org",
+    "ALLOWED_HOSTS": "portal.example.org",
+    "CSRF_TRUSTED_ORIGINS": "https://portal.example.org",
+    "OIDC_ISSUER": "https://id.example.org",
+}
+
+
+@dataclass(frozen=True)
+class Check:
+    """One command that must exit 0."""
+
+    name: str
+    command: tuple[str, ...]
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+
+def checks() -> list[Check]:
+    """The static ones, the longest first."""
+    manage = (PYTHON, "manage.py")
+    return [
+        Check("mypy", (str(BIN / "mypy"),)),
+        Check("import contracts", (str(BIN / "lint-imports"),)),
+        Check("migrations", (*manage, "makemigrations", "--check", "--dry-run"), ENVIRONMENT),
+        Check("deployment", (*manage, "check", "--deploy", "--fail-level", "WARNING"), PRODUCTION),
+        Check("ruff", (str(BIN / "ruff"), "check", ".")),
+        Check("format", (str(BIN / "ruff"), "format", "--check", ".")),
+        Check("templates", (str(BIN / "djade"), "--check", "--target-version", "5.2", *templates())),
+    ]
+
+
+def templates() -> list[str]:
+    """Every template of ours."""
+    return sorted(str(path) for path in Path("templates").rglob("*.html"))
+
+
+def run(check: Check) -> bool:
+    """Run one check; its output is shown only when it fails."""
+    begin = time.monotonic()
+    done = subprocess.run(
+        check.command,
+        env={**os.environ, **check.environment},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    good = done.returncode == 0
+    output = "" if good else f"{done.stdout.rstrip()}\n"
+    seconds = time.monotonic() - begin
+    sys.stdout.write(f"{output}{'ok    ' if good else 'FAILED'}  {check.name:<18} {seconds:5.1f} s\n")
+    sys.stdout.flush()
+    return good
+
+
+def main(arguments: list[str]) -> int:
+    """0 when every check and every test passed."""
+    quick = arguments == ["quick"]
+    begin = time.monotonic()
+    with ThreadPoolExecutor(max_workers=2) as pool:
+        results = list(pool.map(run, checks()))
+    marks = "not slow and not soak" if quick else "not soak"
+    command = [PYTHON, "-m", "pytest", "-n", WORKERS, "--dist", "worksteal", "-m", marks]
+    tests = subprocess.run(command, check=False)
+    if quick and time.monotonic() - begin > QUICK_SECONDS:
+        sys.stderr.write(f"This took more than {QUICK_SECONDS} s: a test without the mark `slow` is slow.\n")
+    return int(not all(results)) or tests.returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
