@@ -1,4 +1,4 @@
-"""All checks in one command with visible progress: `python -m tests.checks [quick]`; pytest's summary is last."""
+"""All checks in one command with visible progress: `python -m tests.checks [quick]`; pytest ends it."""
 
 from __future__ import annotations
 

@@ -6,6 +6,7 @@ import os
 import sys
 
 from clusters.drivers.local import teardown
+from portal.lib.errors import FreeholdError
 from portal.run import layout, records
 from portal.run.session import Session, only_one
 
@@ -20,8 +21,8 @@ def clean() -> int:
         raise layout.CannotRun(f"{where.data} is not a data folder of Freehold. Nothing was removed.")
     with only_one(where):
         records.end([*records.Records(where).load(), *records.of_folder(where, slurm=False)])
-        teardown.remove_all(where.data)
         records.end(records.of_folder(where, slurm=True))
+        teardown.remove_all(where.data)
         layout.remove(where)
     sys.stdout.write(f"Removed {where.data}.\n")
     return 0
@@ -36,7 +37,7 @@ def main(arguments: list[str]) -> int:
     if arguments == ["clean"]:
         try:
             return clean()
-        except layout.CannotRun as error:
+        except (layout.CannotRun, FreeholdError) as error:
             sys.stderr.write(f"{error}\n")
             return 1
     return Session(layout.find()).run()

@@ -6,12 +6,21 @@ import os
 import re
 import sys
 import time
+from collections.abc import Callable
 from io import BufferedReader
 from pathlib import Path
 
 WIDTH = 8
 COLOURS = {"web": 36, "worker": 32, "local": 33, "observer": 35, "oidc": 34, "postgres": 90, "redis": 90}
 ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+REDIS = re.compile(r"^\d+:\S+ .*? [#*] ?(?P<text>.*)$")
+REDIS_HABITS = (
+    "oO0OoO0",
+    "Redis version",
+    "Configuration loaded",
+    "Server initialized",
+    "WARNING Memory overcommit",
+)
 OWN = re.compile(r"^[\d-]+ [\d:,]+ (?P<level>[A-Z]+) (?P<text>.*)$")
 CHUNK = 65536
 
@@ -34,7 +43,7 @@ class Console:
         """Show what is new in every file."""
         for part, tail in self._tails.items():
             for line in tail.lines():
-                text = _own(line) if part == "run" else line
+                text = FILTERS.get(part, str)(line)
                 if text:
                     self._write(part, text if self._colour else ANSI.sub("", text))
 
@@ -65,19 +74,18 @@ class Console:
 class _Tail:
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._file: BufferedReader | None = None
         self._rest = b""
-        self._open()
+        self._file = self._opened()
         if self._file:
             self._file.seek(0, os.SEEK_END)
 
     def lines(self) -> list[str]:
-        if not self._file:
-            self._open()
+        self._file = self._file or self._opened()
         found = self._read()
-        if self._rotated():
+        if self._file and self._rotated(self._file):
             found += self._read()
-            self._open()
+            self._file.close()
+            self._file = self._opened()
             found += self._read()
         return found
 
@@ -87,16 +95,12 @@ class _Tail:
         *whole, self._rest = (self._rest + self._file.read(CHUNK)).split(b"\n")
         return [line.decode("utf-8", errors="replace").rstrip() for line in whole if line.strip()]
 
-    def _open(self) -> None:
-        if self._file:
-            self._file.close()
-        self._file = self._path.open("rb") if self._path.exists() else None
+    def _opened(self) -> BufferedReader | None:
+        return self._path.open("rb") if self._path.exists() else None
 
-    def _rotated(self) -> bool:
-        if not self._file:
-            return False
+    def _rotated(self, file: BufferedReader) -> bool:
         try:
-            return self._path.stat().st_ino != os.fstat(self._file.fileno()).st_ino
+            return self._path.stat().st_ino != os.fstat(file.fileno()).st_ino
         except FileNotFoundError:
             return False
 
@@ -107,3 +111,13 @@ def _own(line: str) -> str:
     if not match or match["level"] not in {"WARN", "ERRO"} or match["text"].startswith("received SIG"):
         return ""
     return match["text"]
+
+
+def _redis(line: str) -> str:
+    """Without pid and date, and without what it says at every start."""
+    match = REDIS.match(line)
+    text = match["text"] if match else line
+    return "" if text.startswith(REDIS_HABITS) else text
+
+
+FILTERS: dict[str, Callable[[str], str]] = {"run": _own, "redis": _redis}

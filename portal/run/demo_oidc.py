@@ -21,6 +21,7 @@ def main(port: int) -> None:
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(message)s")
     users = [User(sub=person.subject, claims=_without_subject(person.claims())) for person in PEOPLE]
     provider = app(require_nonce=True, user_claims=users)
+    logging.getLogger("werkzeug").setLevel(logging.WARNING)  # not a line for each request
     provider.debug = False  # no debugger pages
     make_server(HOST, port, provider, threaded=True).serve_forever()
 

@@ -12,6 +12,9 @@ from portal.run import people
 from portal.run.layout import USER, CannotRun, Layout
 from portal.run.ports import HOST, Ports
 
+PYTHON = str(
+    Path(sys.prefix).resolve() / "bin" / "python"
+)  # not by the link in the clone, which may be closed
 MARK = "FREEHOLD_SUPERVISED"  # names the data folder in the environment of everything that we start
 PASSED_ON = ("PATH", "TZ", "LOG_LEVEL", "PIP_CERT", "SSL_CERT_FILE")
 POSTGRES = {
@@ -55,7 +58,7 @@ def stores(layout: Layout) -> list[Part]:
 
 def portal(layout: Layout, ports: Ports) -> list[Part]:
     """Everything that is ours, and the demo's provider."""
-    python, manage = (sys.executable,), (sys.executable, "manage.py")
+    python, manage = (PYTHON,), (PYTHON, "manage.py")
     web: tuple[str, ...] = (
         "-m",
         "uvicorn",
@@ -67,7 +70,7 @@ def portal(layout: Layout, ports: Ports) -> list[Part]:
     )
     web += ("--no-access-log", "--no-proxy-headers", "--lifespan", "off", "--ws-max-size", "65536")
     web += ("--timeout-graceful-shutdown", "3")
-    celery = (*python, "-m", "celery", "-A", "portal")
+    celery = (*python, "-m", "celery", "--quiet", "-A", "portal")
     quiet = ("--without-gossip", "--without-mingle", "--without-heartbeat", "--loglevel", "INFO")
     worker = (*celery, "worker", *quiet, "--concurrency", "2")
     beat = (*celery, "beat", "--schedule", str(layout.state / "beat"), "--pidfile=", "--loglevel", "WARNING")
@@ -120,6 +123,8 @@ def extra_environment(part: Part) -> Mapping[str, str]:
     if part.name == "local":
         # it must be root, and its messages are JSON with ids only
         extra["PYTHONWARNINGS"] = "ignore:You're running the worker with superuser"
+    if part.name == "oidc":
+        extra["PYTHONWARNINGS"] = "ignore"  # another's deprecations are not news here
     return extra
 
 

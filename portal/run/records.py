@@ -69,7 +69,7 @@ def of_folder(layout: Layout, *, slurm: bool) -> list[ProcessRecord]:
 
 def end(known: Iterable[ProcessRecord], *, waiting: Callable[[], None] = lambda: None) -> int:
     """End these very processes: SIGTERM, a while later SIGKILL. Returns how many there were."""
-    running = [record for record in known if processes.is_running(record)]
+    running = [record for record in set(known) if processes.is_running(record)]
     total = len(running)
     for number in (signal.SIGTERM, signal.SIGKILL):
         for record in running:

@@ -7,7 +7,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import time
 import urllib.error
 import urllib.request
@@ -16,6 +15,7 @@ from contextlib import contextmanager
 from types import FrameType
 
 from clusters.drivers.local import teardown
+from portal.lib.errors import FreeholdError
 from portal.run import copying, layout, parts, people, ports, records, stores
 from portal.run.console import Console
 from portal.run.layout import CannotRun, Layout
@@ -113,7 +113,7 @@ class Session:
         stores.clear_stale_lock(self._layout)
 
     def _prepare(self, environment: dict[str, str]) -> None:
-        setup = parts.Part("setup", (sys.executable, "-m", "portal.run.prepare"), "portal")
+        setup = parts.Part("setup", (parts.PYTHON, "-m", "portal.run.prepare"), "portal")
         with (self._layout.log / "setup.log").open("ab") as log:
             child = subprocess.Popen(
                 [*privileges(setup), *setup.command],
@@ -161,7 +161,10 @@ class Session:
                 self._tick()
         left = [*self._records.load(), *records.of_folder(self._layout, slurm=False)]
         records.end(left, waiting=self._console.pump)
-        teardown.stop_all(self._layout.data)
+        try:
+            teardown.stop_all(self._layout.data)
+        except FreeholdError as error:
+            self._console.say(error.message)  # what still runs is ended below
         if count := records.end(records.of_folder(self._layout, slurm=True), waiting=self._console.pump):
             self._console.say(f"Ended {count} more processes")
         self._console.pump()
@@ -185,7 +188,7 @@ class Session:
         self._console.pump()
         if self._supervisor and time.monotonic() - self._noted > 1:
             self._noted = time.monotonic()
-            own = [os.getpid(), *filter(None, [self._supervisor.pid])]
+            own = filter(None, [self._supervisor.pid])
             self._records.update([*own, *self._supervisor.pids().values()])
         time.sleep(TICK)
 

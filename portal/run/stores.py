@@ -39,7 +39,8 @@ def answer(layout: Layout) -> bool:
 
 
 def _postgres_answers(layout: Layout) -> bool:
-    probe = [str(parts.postgres_tools(layout) / "pg_isready"), "-q", "-h", str(layout.postgres_sockets)]
+    probe = [str(parts.postgres_tools(layout) / "pg_isready"), "-q", "-U", USER, "-d", "postgres"]
+    probe += ["-h", str(layout.postgres_sockets)]
     return subprocess.run(probe, check=False).returncode == 0
 
 

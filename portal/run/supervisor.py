@@ -9,14 +9,13 @@ from __future__ import annotations
 import shlex
 import signal
 import subprocess
-import sys
 import xmlrpc.client
 from collections.abc import Mapping
 
 from supervisor.xmlrpc import SupervisorTransport
 
 from portal.run.layout import USER, Layout
-from portal.run.parts import Part, extra_environment
+from portal.run.parts import PYTHON, Part, extra_environment
 
 PRIORITY = {"postgres": 1, "redis": 2, "portal": 3}  # the highest stops first
 
@@ -34,7 +33,7 @@ class Supervisor:
         """Start supervisord and, by it, PostgreSQL and Redis."""
         settings = self._layout.supervisor / "supervisord.conf"
         settings.write_text(self._settings(), encoding="utf-8")
-        command = [sys.executable, "-m", "supervisor.supervisord", "-n", "-c", str(settings)]
+        command = [PYTHON, "-m", "supervisor.supervisord", "-n", "-c", str(settings)]
         with (self._layout.log / "supervisord.err").open("wb") as errors:
             self._process = subprocess.Popen(
                 # were we killed, supervisord would still stop everything in order
