@@ -46,6 +46,8 @@ class Job(TenantOwned):
     array_task_id = models.BigIntegerField(null=True, blank=True)
     array_tasks = models.CharField(max_length=200, blank=True, help_text='Of a pending array, e.g. "3-8%2".')
     task_count = models.PositiveIntegerField(default=1, help_text="Tasks that a folded record stands for.")
+    het_job_id = models.BigIntegerField(null=True, blank=True)
+    het_offset = models.PositiveIntegerField(null=True, blank=True)
     name = models.CharField(max_length=1024)
     user_name = models.CharField(max_length=64, blank=True)
     partition = models.CharField(max_length=200, blank=True)
@@ -59,6 +61,7 @@ class Job(TenantOwned):
     cpus = models.PositiveIntegerField(null=True)
     gpus = models.PositiveIntegerField(null=True)
     memory_mib = models.PositiveBigIntegerField(null=True, help_text="Per node; 0 is all of the node.")
+    memory_per_cpu_mib = models.PositiveBigIntegerField(null=True)
     time_limit_minutes = models.PositiveBigIntegerField(null=True, help_text="Null: unlimited or not told.")
     exit_status = models.IntegerField(null=True)
     exit_signal = models.IntegerField(null=True)
@@ -71,6 +74,7 @@ class Job(TenantOwned):
     stderr_path = models.TextField(blank=True, help_text="Expanded; blank: same as output.")
     comment = models.TextField(blank=True, help_text="Without our mark.")
     mark = models.CharField(max_length=12, blank=True, db_index=True)
+    restarts = models.PositiveIntegerField(default=0)
     first_seen_at = models.DateTimeField(auto_now_add=True)
     observed_at = models.DateTimeField()
 
@@ -100,12 +104,19 @@ class Job(TenantOwned):
             return f"{self.array_job_id}_{self.array_task_id}"
         if self.array_job_id and self.array_tasks:
             return f"{self.array_job_id}_[{self.array_tasks}]"
+        if self.het_job_id:
+            return f"{self.het_job_id}+{self.het_offset or 0}"
         return str(self.slurm_job_id)
 
     @property
     def is_active(self) -> bool:
         """Not ended."""
         return self.state in ACTIVE_STATES
+
+    @property
+    def is_folded(self) -> bool:
+        """Stands for the tasks of an array that have not started."""
+        return self.array_job_id is not None and self.array_task_id is None
 
 
 class JobEvent(models.Model):
@@ -127,12 +138,14 @@ class JobEvent(models.Model):
 
 
 class SubmissionState(models.TextChoices):
-    """Of one press of Submit."""
+    """Of one press of Submit; allowed moves stand in jobs.services.submissions."""
 
     SENDING = "sending", "Being sent"
     ACCEPTED = "accepted", "Accepted"
     REFUSED = "refused", "Refused"
     CHECKING = "checking", "Checking"  # the answer was lost: the mark is sought before anyone tries again
+    ABSENT = "absent", "Did not arrive"  # a complete list without the mark: may be sent again
+    UNKNOWN = "unknown", "Cannot be known any more"
 
 
 class Submission(TenantOwned):
@@ -145,6 +158,7 @@ class Submission(TenantOwned):
     mark = models.CharField(max_length=12, unique=True)
     state = models.CharField(max_length=10, choices=SubmissionState, default=SubmissionState.SENDING)
     request = models.JSONField(help_text="As sent, without script and environment values.")
+    origins = models.JSONField(default=dict, help_text="Where each value came from: form, line 3, default.")
     script = models.TextField()
     sealed_environment = models.BinaryField(
         help_text="Sealed with portal.lib.crypto; values for the submitter only."
@@ -153,10 +167,47 @@ class Submission(TenantOwned):
     job = models.ForeignKey(Job, on_delete=models.SET_NULL, null=True, related_name="submissions")
     message = models.TextField(blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
+    sent_at = models.DateTimeField(help_text="Of the last time it was sent.")
     answered_at = models.DateTimeField(null=True)
 
     class Meta:
         constraints = [models.UniqueConstraint("user", "key", name="one_submission_per_form")]
+        indexes = [
+            models.Index(
+                fields=["cluster"], name="submissions_open", condition=Q(state__in=("sending", "checking"))
+            )
+        ]
 
     def __str__(self) -> str:
         return f"Submission {self.mark}"
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it is not known yet if Slurm has it."""
+        return self.state in {SubmissionState.SENDING, SubmissionState.CHECKING}
+
+
+class Partition(models.Model):
+    """A partition as Slurm last told of it: what the submit form offers and checks against."""
+
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="partitions")
+    name = models.CharField(max_length=200)
+    state = models.CharField(max_length=40)
+    is_default = models.BooleanField(default=False)
+    max_time_minutes = models.PositiveBigIntegerField(null=True, help_text="Null: no limit.")
+    default_time_minutes = models.PositiveBigIntegerField(null=True, help_text="Null: as the most.")
+    max_nodes = models.PositiveBigIntegerField(null=True, help_text="Null: no limit.")
+    total_nodes = models.PositiveIntegerField(default=0)
+    total_cpus = models.PositiveIntegerField(default=0)
+    gpus = models.PositiveIntegerField(default=0)
+    gpu_models = models.JSONField(default=list, help_text="Slurm's gres types, sorted.")
+    observed_at = models.DateTimeField()
+
+    objects = TenantQuerySet.as_manager()
+    tenant_path = "cluster__tenant"
+
+    class Meta:
+        constraints = [models.UniqueConstraint("cluster", "name", name="one_partition_per_name")]
+
+    def __str__(self) -> str:
+        return self.name
