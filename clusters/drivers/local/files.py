@@ -48,6 +48,13 @@ def ensure_folder(path: Path, *, mode: int, uid: int = 0, gid: int = 0) -> None:
     path.chmod(mode)
 
 
+def ensure_folders(path: Path, *, below: Path) -> None:
+    """Make a folder and those between it and `below`, for root alone."""
+    for folder in (*reversed(path.parents), path):
+        if folder.is_relative_to(below) and folder != below:
+            ensure_folder(folder, mode=0o700)
+
+
 def is_folder(path: Path, *, mode: int, uid: int = 0, gid: int = 0) -> bool:
     """True when `ensure_folder` would change nothing."""
     try:

@@ -40,7 +40,7 @@ class Ledger:
 
     def claim(self, spec: ClusterSpec, things: dict[str, JSONDict]) -> None:
         """Make the entries be exactly these. Raises PermanentError for one that is not ours."""
-        self.root.mkdir(parents=True, exist_ok=True, mode=0o700)
+        files.ensure_folders(self.root, below=self.root.parents[2])
         wanted, present = self.wanted(spec, things), self.of_cluster(spec)
         for stem in present.keys() - wanted.keys():
             self._path(stem).unlink(missing_ok=True)

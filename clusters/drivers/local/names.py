@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from pathlib import Path
 
 from clusters.provisioning.steps import AccountSpec, ClusterSpec, PoolSpec
 from portal.lib.errors import PermanentError
@@ -17,6 +18,9 @@ INSTALLATION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 PLAIN_MACHINE = re.compile(r"[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?")
 FREE_IDS = range(1000, 2**31 - 1)
 NOBODY = 65534
+RESERVED_NODES = frozenset({"default", "localhost", "all"})
+LONGEST_SOCKET = 107  # characters; unix(7)
+SHORTEST_NODE = 6
 
 
 def group_name(cluster: str) -> str:
@@ -32,9 +36,29 @@ def label(machine: str) -> str:
     return f"{plain or 'machine'}-{hashlib.sha256(machine.encode()).hexdigest()[:8]}"
 
 
-def node_name(cluster: str, machine: str) -> str:
-    """The Slurm node on a machine. Stable when a pool changes; at most 55 characters."""
-    return f"{cluster}-{label(machine)}"
+def node_name(machine: str, longest: int) -> str:
+    """The Slurm node on a machine: its label, or a shorter name as unique. Stable when a pool changes."""
+    plain = label(machine)
+    if len(plain) <= longest and plain[0].isalpha() and plain not in RESERVED_NODES:
+        return plain
+    digest = hashlib.sha256(machine.encode()).hexdigest()[: min(8, longest - 1)]
+    kept = plain[: max(0, longest - len(digest) - 2)].strip("-")
+    return f"n{kept}-{digest}" if kept else f"n{digest}"
+
+
+def longest_node_name(clusters: Path) -> int:
+    """How long node names may be in this folder: a slurmd's socket path holds the name twice.
+
+    <clusters>/<14 characters>/sp/<node>/<node>_<8 digits>.<10 digits>. Raises PermanentError.
+    """
+    longest = (LONGEST_SOCKET - len(f"{clusters}/c-123456789012/sp///_12345678.1234567890") + 1) // 2
+    if longest < SHORTEST_NODE:
+        raise PermanentError(
+            "BadDataFolder",
+            "The path of the data folder is too long for Slurm's sockets.",
+            hint="Choose a shorter path for the data folder.",
+        )
+    return min(longest, 40)
 
 
 def check(spec: ClusterSpec, *, system_user: str) -> None:

@@ -47,8 +47,9 @@ class SlurmStep:
 
     def describe(self, spec: ClusterSpec) -> tuple[str, ...]:
         """One line per thing that this step will make, for the plan on the approval page."""
+        longest = names.longest_node_name(self._settings.clusters)
         nodes = [
-            f"slurmd {names.node_name(spec.name, machine)} in partition {pool.name}"
+            f"slurmd {names.node_name(machine, longest)} in partition {pool.name}"
             for pool in spec.pools
             for machine in pool.machines
         ]
@@ -254,7 +255,7 @@ class SlurmStep:
 
     def _forget_nodes(self, home: ClusterFolder, wanted: _Wanted) -> None:
         kept = {node.name for node in wanted.rendered.nodes}
-        for spool in (home.root / "spool").iterdir():
+        for spool in (home.root / "sp").iterdir():
             if spool.name not in kept:
                 steps = daemons.find(str(home.conf).__eq__, kinds=(daemons.STEP_DAEMON,))
                 lost = [one.record.pid for one in steps if one.role == f"slurmd-{spool.name}"]
@@ -293,7 +294,7 @@ def _layout(
         (root / "state", 0o700, uid, gid),
         (root / "log", 0o700, uid, gid),
         (root / "run", 0o711, uid, gid),
-        (root / "spool", 0o711, 0, 0),
+        (root / "sp", 0o711, 0, 0),
         (root / "dev", 0o755, 0, 0),
         (root / "bin", 0o755, 0, 0),
         (root / "local", 0o700, 0, 0),

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from clusters.drivers.local.folder import ClusterFolder
-from clusters.drivers.local.names import node_name
+from clusters.drivers.local.names import longest_node_name, node_name
 from clusters.provisioning.steps import ClusterSpec, FlavorSpec, PoolSpec
 from portal.lib.errors import PermanentError
 
@@ -28,7 +28,7 @@ AuthAltTypes=auth/jwt
 AuthAltParameters=jwt_key={root}/keys/jwt.key
 DisableRootJobs=YES
 StateSaveLocation={root}/state
-SlurmdSpoolDir={root}/spool/%n
+SlurmdSpoolDir={root}/sp/%n
 SlurmctldPidFile={root}/run/slurmctld.pid
 SlurmdPidFile={root}/run/slurmd-%n.pid
 SlurmctldLogFile={root}/log/slurmctld.log
@@ -81,7 +81,11 @@ class Rendered:
 
 def render(spec: ClusterSpec, folder: ClusterFolder, ports: range, *, slurm_user: str, old: str) -> Rendered:
     """Render a checked spec. `old` is the present slurm.conf: nodes in it keep their ports."""
-    assigned = _assign_ports(spec, ports, {name: int(port) for name, port in NODE_LINE.findall(old)})
+    longest = longest_node_name(folder.root.parent)
+    names = {m: node_name(m, longest) for pool in spec.pools for m in pool.machines}
+    assigned = _assign_ports(
+        list(names.values()), ports, {name: int(port) for name, port in NODE_LINE.findall(old)}
+    )
     head = COMMON.format(
         name=spec.name, controller=ports[CONTROLLER], slurm_user=slurm_user, root=folder.root
     )
@@ -90,8 +94,7 @@ def render(spec: ClusterSpec, folder: ClusterFolder, ports: range, *, slurm_user
     gres: list[str] = []
     for index, pool in enumerate(spec.pools):
         mine = [
-            Node(name, assigned[name], pool.flavor)
-            for name in (node_name(spec.name, machine) for machine in pool.machines)
+            Node(name, assigned[name], pool.flavor) for name in (names[machine] for machine in pool.machines)
         ]
         nodes += mine
         lines += [_node_line(node) for node in mine]
@@ -100,8 +103,7 @@ def render(spec: ClusterSpec, folder: ClusterFolder, ports: range, *, slurm_user
     return Rendered(head + "\n".join(lines) + "\n", "\n".join(gres) + "\n", tuple(nodes))
 
 
-def _assign_ports(spec: ClusterSpec, ports: range, known: Mapping[str, int]) -> dict[str, int]:
-    names = [node_name(spec.name, machine) for pool in spec.pools for machine in pool.machines]
+def _assign_ports(names: list[str], ports: range, known: Mapping[str, int]) -> dict[str, int]:
     allowed = ports[FIRST_NODE:]
     if len(names) > len(allowed):
         raise PermanentError(
