@@ -82,7 +82,7 @@ def main(arguments: list[str]) -> int:
     with ThreadPoolExecutor(max_workers=2) as pool:
         results = list(pool.map(run, checks()))
     marks = "not slow and not soak" if quick else "not soak"
-    command = [PYTHON, "-m", "pytest", "-n", WORKERS, "--dist", "worksteal", "-m", marks]
+    command = [PYTHON, "-m", "pytest", "-n", WORKERS, "--dist", "loadgroup", "-m", marks]
     tests = subprocess.run(command, check=False)
     if quick and time.monotonic() - begin > QUICK_SECONDS:
         sys.stderr.write(f"This took more than {QUICK_SECONDS} s: a test without the mark `slow` is slow.\n")

@@ -47,6 +47,12 @@ class Console:
                 if text:
                     self._write(part, text if self._colour else ANSI.sub("", text))
 
+    def close(self) -> None:
+        """Let go of the files."""
+        for tail in self._tails.values():
+            tail.close()
+        self._tails.clear()
+
     def say(self, text: str) -> None:
         """A line of the supervisor itself, with the seconds since it began."""
         self._write("run", f"[{time.monotonic() - self._begin:5.1f} s] {text}")
@@ -78,6 +84,10 @@ class _Tail:
         self._file = self._opened()
         if self._file:
             self._file.seek(0, os.SEEK_END)
+
+    def close(self) -> None:
+        if self._file:
+            self._file.close()
 
     def lines(self) -> list[str]:
         self._file = self._file or self._opened()

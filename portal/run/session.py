@@ -170,6 +170,7 @@ class Session:
         self._console.pump()
         self._layout.announcement.unlink(missing_ok=True)
         self._records.forget()
+        self._console.close()
         self._console.say("Everything has ended")
 
     def _wait(self, done: Callable[[], bool], seconds: float = 0, otherwise: str = "") -> None:
