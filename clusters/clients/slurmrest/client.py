@@ -95,7 +95,8 @@ class RestGateway:
             if result := self._dialect.accepted(answer):
                 return result
         except errors.BadAnswer as error:
-            raise errors.Unclear(error.extract) from error
+            if answer.status == 200:
+                raise errors.Unclear(error.extract) from error
         raise self._why_not(answer)
 
     def cancel(self, job: str, *, signal: str | None = None) -> None:

@@ -7,9 +7,13 @@ from typing import Final
 
 from clusters.clients.slurmrest.dialects.base import Dialect
 from clusters.clients.slurmrest.dialects.v38 import V38
+from clusters.clients.slurmrest.dialects.v40 import V40
 
 VERSION: Final = re.compile(r"v0\.0\.(\d{1,4})")
-_FAMILIES: Final[dict[int, Dialect]] = {number: V38() for number in (36, 37, 38)}
+_FAMILIES: Final[dict[int, Dialect]] = {
+    **dict.fromkeys((37, 38), V38()),  # v0.0.36 gives no error numbers
+    **dict.fromkeys((40, 41, 42, 43, 44, 45), V40()),
+}
 SPOKEN: Final = tuple(f"v0.0.{number}" for number in sorted(_FAMILIES, reverse=True))
 
 

@@ -1,4 +1,4 @@
-"""v0.0.36 to v0.0.38 (Slurm 22.05): plain numbers with null, one word as state, raw wait statuses.
+"""v0.0.37 and v0.0.38 (Slurm 21.08 to 23.02): plain numbers with null, one word as state, raw wait statuses.
 
 Seen in runs of Debian 12's slurmrestd 22.05.8. Requests that kill it are never made here: `argv` and
 `batch_features` in a job, and ids that are no numbers.
@@ -128,10 +128,10 @@ class _Submitted(Envelope):
 
 
 class V38:
-    """The dialect of v0.0.36, v0.0.37 and v0.0.38."""
+    """The dialect of v0.0.37 and v0.0.38."""
 
     def unchanged_query(self, since: int) -> str:
-        """Plain epoch seconds; v0.0.36 ignores them and sends the list."""
+        """Plain epoch seconds."""
         return f"?update_time={since}"
 
     def is_unchanged(self, answer: Answer) -> bool:
@@ -204,6 +204,8 @@ def _job(job: _Job) -> JobRecord:
     hidden = HIDDEN_STATE.get(word)
     state, flags = main_state([word, hidden] if hidden else [word])
     limit = number(job.time_limit)
+    if number(job.memory_per_node) is None and number(job.memory_per_cpu) is None:
+        job.memory_per_node = 0  # "all of the node" is written as no number at all
     ended = state in FINISHED_STATES or word == "COMPLETING"
     return job_record(
         job,

@@ -1,0 +1,169 @@
+"""The gateway before a server that misbehaves: readers see the last state, a submit is never doubled."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+import pytest
+
+from clusters.clients.slurmrest import errors, versions
+from clusters.clients.slurmrest.client import RestGateway
+from clusters.clients.slurmrest.models import SubmitRequest
+from portal.lib.errors import OutsideError
+from portal.lib.http import Outside
+from portal.lib.types import JSONDict
+from tests.cases import case
+from tests.contract.slurmrest.faults import FaultServer, Handler, faults
+from tests.contract.slurmrest.replay import ACCOUNT, recording
+
+TRUE = SubmitRequest(script="#!/bin/bash\ntrue\n", environment={"PATH": "/bin"})
+LOGIN = b"<!doctype html><title>Sign in</title><script>alert(1)</script>"
+
+
+def html_500(handler: Handler) -> None:
+    """A proxy's page."""
+    handler.say(500, b"<html><body><h1>Internal Server Error</h1></body></html>", "text/html")
+
+
+def word_502(handler: Handler) -> None:
+    """One word."""
+    handler.say(502, b"Bad", "text/plain")
+
+
+def login_200(handler: Handler) -> None:
+    """A captive portal."""
+    handler.say(200, LOGIN, "text/html")
+
+
+def half_json(handler: Handler) -> None:
+    """Cut in the middle, with the length that it should have had."""
+    whole = json.dumps(recording("v0.0.38", "jobs-all-head")["body"]).encode()
+    handler.wfile.write(
+        b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(whole) + whole[: len(whole) // 2]
+    )
+    handler.close_connection = True
+
+
+def half_json_without_length(handler: Handler) -> None:
+    """Cut, and nothing says so."""
+    whole = json.dumps(recording("v0.0.38", "jobs-all-head")["body"]).encode()
+    handler.wfile.write(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n" + whole[: len(whole) // 2])
+    handler.close_connection = True
+
+
+def too_slow(handler: Handler) -> None:
+    """No answer while anybody waits."""
+    handler.server.stopped.wait()
+
+
+ALL: list[Callable[[Handler], None]] = [
+    html_500,
+    word_502,
+    login_200,
+    half_json,
+    half_json_without_length,
+    too_slow,
+    Handler.reset,
+]
+
+
+def gateway(server: FaultServer, version: str = "v0.0.38") -> RestGateway:
+    return RestGateway(server.url, version, ACCOUNT, lambda: "token", 0.5)
+
+
+@case("U16")
+@pytest.mark.parametrize("behave", ALL, ids=lambda b: b.__name__)
+def test_a_poll_fails_temporarily_and_shows_nothing_foreign(behave: Callable[[Handler], None]) -> None:
+    with faults(behave) as server:
+        with pytest.raises((errors.NotReachable, errors.BadAnswer)) as caught:
+            gateway(server).jobs()
+        assert len(server.requests) == 1
+    assert caught.value.status == 503
+    assert "<" not in caught.value.message
+    assert "Traceback" not in caught.value.message
+
+
+@case("U10")
+@pytest.mark.parametrize("behave", ALL, ids=lambda b: b.__name__)
+def test_a_submit_is_unclear_and_sent_exactly_once(behave: Callable[[Handler], None]) -> None:
+    with faults(behave) as server:
+        with pytest.raises(errors.Unclear):
+            gateway(server).submit(TRUE)
+        assert server.requests == ["POST /slurm/v0.0.38/job/submit"]
+
+
+@pytest.mark.parametrize("behave", ALL, ids=lambda b: b.__name__)
+def test_an_unclear_look_never_says_that_a_job_is_gone(behave: Callable[[Handler], None]) -> None:
+    with faults(behave) as server, pytest.raises(OutsideError):
+        gateway(server).job(5)
+
+
+def _document(*offered: str) -> JSONDict:
+    return {"paths": {f"/slurm/{version}/ping": {"get": {}} for version in offered}}
+
+
+def _serve(*offered: str) -> Callable[[Handler], None]:
+    """A slurmrestd that serves these versions only."""
+
+    def behave(handler: Handler) -> None:
+        version = handler.path.split("/")[2]
+        if handler.path == "/openapi/v3":
+            handler.say(200, json.dumps(_document(*offered)).encode())
+        elif version in offered:
+            handler.say(200, json.dumps(recording(version, "ping")["body"]).encode())
+        else:
+            handler.say(404, b"Unable find requested URL.", "text/plain")
+
+    return behave
+
+
+@case("U18")
+@pytest.mark.parametrize(
+    ("offered", "chosen"),
+    [
+        (["v0.0.41"], "v0.0.41"),
+        (["v0.0.45"], "v0.0.45"),
+        (["v0.0.36", "v0.0.37", "v0.0.38"], "v0.0.38"),
+        (["v0.0.42", "v0.0.44", "v0.0.43"], "v0.0.44"),
+        (["v0.0.99", "v0.0.40"], "v0.0.40"),
+    ],
+)
+def test_the_newest_shared_version_is_chosen(offered: list[str], chosen: str) -> None:
+    with faults(_serve(*offered)) as server:
+        found = versions.discover(server.url, ACCOUNT, lambda: "token")
+    assert found.api == chosen
+    assert found.release
+    assert set(found.offered) == set(offered)
+
+
+@case("U18")
+def test_none_in_common_names_both_lists() -> None:
+    with faults(_serve("v0.0.20", "v0.0.99")) as server, pytest.raises(errors.NoCommonVersion) as caught:
+        versions.discover(server.url, ACCOUNT, lambda: "token")
+    for word in ("v0.0.38", "v0.0.45", "v0.0.20", "v0.0.99"):
+        assert word in caught.value.message
+
+
+@case("U18")
+def test_after_an_upgrade_the_old_version_asks_for_discovery() -> None:
+    with faults(_serve("v0.0.45")) as server:
+        with pytest.raises(errors.VersionGone):
+            gateway(server, "v0.0.41").ping()
+        found = versions.discover(server.url, ACCOUNT, lambda: "token")
+        assert gateway(server, found.api).ping().responding
+
+
+@pytest.mark.parametrize("behave", ALL, ids=lambda b: b.__name__)
+def test_discovery_of_something_else_is_temporary(behave: Callable[[Handler], None]) -> None:
+    with faults(behave) as server, pytest.raises((errors.NotReachable, errors.BadAnswer)):
+        versions.discover(server.url, ACCOUNT, lambda: "token", timeout=0.5)
+
+
+def test_one_session_serves_many_accounts() -> None:
+    with faults(_serve("v0.0.38")) as server:
+        session = Outside(server.url)
+        for account in ("fhaaaa", "fhbbbb"):
+            RestGateway(server.url, "v0.0.38", account, lambda: "t", session=session).ping()
+        session.close()
+    assert [headers["X-SLURM-USER-NAME"] for headers in server.headers] == ["fhaaaa", "fhbbbb"]
