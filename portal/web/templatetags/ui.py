@@ -14,6 +14,21 @@ from portal.lib import clock
 from portal.web.status import look_of
 
 register = template.Library()
+MODEL_ICONS = {
+    "Order": "order",
+    "Cluster": "cluster",
+    "Machine": "capacity",
+    "Site": "globe",
+    "Flavor": "gpu",
+    "Offering": "template",
+    "Quota": "settings",
+    "Tenant": "tenant",
+    "User": "person",
+    "Membership": "members",
+    "Invitation": "mail",
+    "Job": "job",
+    "OidcIdentity": "key",
+}
 
 
 @register.simple_tag
@@ -49,6 +64,12 @@ def status_icon(status: object) -> str:
 def status_word(status: object) -> str:
     """The word of a status."""
     return look_of(status).word
+
+
+@register.filter
+def model_icon(name: str) -> str:
+    """The icon of a model in the operators' navigation; a plain one for those not listed."""
+    return MODEL_ICONS.get(name, "audit")
 
 
 @register.simple_tag
