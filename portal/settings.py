@@ -24,6 +24,7 @@ DEBUG = False
 SECRET_KEY = env.text("SECRET_KEY")
 PUBLIC_URL = env.text("PUBLIC_URL").rstrip("/")  # links in mails and to the identity provider
 _public = urlsplit(PUBLIC_URL)
+_issuer = urlsplit(env.text("OIDC_ISSUER"))
 ALLOWED_HOSTS = env.words("ALLOWED_HOSTS", _public.hostname or "")
 CSRF_TRUSTED_ORIGINS = env.words("CSRF_TRUSTED_ORIGINS", PUBLIC_URL)
 SOCKET_ORIGINS = CSRF_TRUSTED_ORIGINS  # who may open a WebSocket, in development too
@@ -150,13 +151,15 @@ AUTH_USER_MODEL = "tenants.User"
 AUTHENTICATION_BACKENDS = ["tenants.signin.backend.IdentityBackend"]
 LOGIN_URL = "signin"
 OIDC = {
-    "issuer": env.text("OIDC_ISSUER").rstrip("/"),
+    "issuer": env.text("OIDC_ISSUER"),  # exactly as the provider writes it, a last slash included
     "client_id": env.text("OIDC_CLIENT_ID"),
     "client_secret": env.text("OIDC_CLIENT_SECRET", ""),
     "scopes": env.text("OIDC_SCOPES", "openid email profile"),
 }
 # Issuers whose `email_verified: true` is believed when an invitation is accepted.
 OIDC_TRUSTED_ISSUERS = env.words("OIDC_TRUSTED_ISSUERS", OIDC["issuer"])
+# Only people with a verified address of these domains may sign in; empty: everyone whom the issuer knows.
+OIDC_ALLOWED_DOMAINS = env.words("OIDC_ALLOWED_DOMAINS")
 # Operators: everyone of one issuer, or named people as issuer|subject. Never a membership.
 OPERATOR_ISSUER = env.text("OPERATOR_ISSUER", "")
 OPERATORS = [tuple(entry.split("|", 1)) for entry in env.words("OPERATORS")]
@@ -187,7 +190,8 @@ CONTENT_SECURITY_POLICY = {
         "img-src": [SELF, "data:"],
         "font-src": [SELF],
         "connect-src": [SELF],
-        "form-action": [SELF, OIDC["issuer"]],
+        # signing out is a form whose answer leads to the provider, and browsers check that too
+        "form-action": [SELF, f"{_issuer.scheme}://{_issuer.netloc}"],
         "base-uri": [NONE],
         "frame-ancestors": [NONE],
         "manifest-src": [SELF],
@@ -208,6 +212,7 @@ STORAGES = {
         else "whitenoise.storage.CompressedManifestStaticFilesStorage"
     },
 }
+WHITENOISE_AUTOREFRESH = WHITENOISE_USE_FINDERS = MODE == "test"  # tests collect nothing
 LANGUAGE_CODE = "en"
 USE_I18N = True
 USE_TZ = True

@@ -7,6 +7,7 @@ import uuid
 from collections.abc import Callable
 from dataclasses import replace
 
+from django.contrib.auth import get_user
 from django.contrib.auth.models import AnonymousUser
 from django.http import HttpRequest, HttpResponse
 
@@ -37,15 +38,10 @@ class ActorMiddleware:
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         """Afresh at each request, so that a right that was taken away is gone at once."""
-        # resolves Django's lazy object, which is no User to isinstance
-        user = request.user._wrapped if hasattr(request.user, "_wrapped") else request.user  # noqa: SLF001
-        if user is object or request.user.is_anonymous:
-            user = AnonymousUser()
-        actor = actor_of(request.session, user)
+        actor = actor_of(request.session, get_user(request))
+        request.user = actor.user or AnonymousUser()
         if actor.identity is not None:
             note_seen(actor.identity)
-        else:
-            request.user = AnonymousUser()
         request.actor = replace(  # type: ignore[attr-defined]
             actor,
             address=address_of(request),

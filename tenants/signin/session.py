@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 
 from django.conf import settings
+from django.contrib.auth.base_user import AbstractBaseUser
 from django.contrib.auth.models import AnonymousUser
 from django.contrib.sessions.backends.base import SessionBase
 from django.db.models import Q
@@ -26,7 +27,7 @@ def is_operator(identity: OidcIdentity) -> bool:
     return (identity.issuer, identity.subject) in settings.OPERATORS
 
 
-def actor_of(session: SessionBase, user: User | AnonymousUser) -> Actor:
+def actor_of(session: SessionBase, user: AbstractBaseUser | AnonymousUser) -> Actor:
     """The actor of a session whose person Django has loaded; NOBODY unless all of it still holds."""
     if not isinstance(user, User) or not user.is_active:
         return NOBODY

@@ -1,0 +1,81 @@
+"""Signing in through the identity provider, coming back from it, and signing out of both."""
+
+from __future__ import annotations
+
+import structlog
+from django.conf import settings
+from django.contrib import messages
+from django.contrib.auth import login, logout
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_GET, require_POST
+
+from portal.lib.errors import FreeholdError, NotAllowed
+from tenants.services.people import sign_in_person, sign_out_person
+from tenants.signin import provider
+from tenants.signin.session import HINT_KEY, IDENTITY_KEY, SID_KEY
+from tenants.web import TenantRequest, safe_next
+
+log = structlog.get_logger(__name__)
+BACKEND = "tenants.signin.backend.IdentityBackend"
+ATTEMPT_AGE = 3600  # seconds that a session without a person lives
+
+
+@never_cache
+@require_GET
+def signin(request: TenantRequest) -> HttpResponse:
+    """On to the provider; someone who is signed in already just goes on."""
+    then = safe_next(request, request.GET.get("next"))
+    if request.actor.is_signed_in:
+        return redirect(then)
+    try:
+        target = provider.start(request, redirect_uri=_absolute("callback"), then=then)
+    except FreeholdError as error:
+        return _failed(request, error, then)
+    request.session.set_expiry(ATTEMPT_AGE)
+    return redirect(target)
+
+
+@never_cache
+@require_GET
+def callback(request: TenantRequest) -> HttpResponse:
+    """Back from the provider: a session for the person, or a page from which to start again."""
+    then = "/"
+    try:
+        claims, wanted = provider.finish(request)
+        then = safe_next(request, wanted)
+        identity = sign_in_person(actor=request.actor, claims=claims)
+    except FreeholdError as error:
+        return _failed(request, error, then)
+    login(request, identity.user, backend=BACKEND)  # with a new session key
+    request.session.set_expiry(None)
+    request.session[IDENTITY_KEY] = identity.pk
+    request.session[SID_KEY] = claims.sid
+    request.session[HINT_KEY] = claims.id_token
+    return redirect(then)
+
+
+@never_cache
+@require_POST
+def signout(request: TenantRequest) -> HttpResponse:
+    """End our session, then the provider's, which sends the person back to the first page."""
+    hint = request.session.get(HINT_KEY)
+    if request.actor.is_signed_in:
+        sign_out_person(actor=request.actor)
+    logout(request)
+    target = provider.end_session_url(hint, back_to=f"{settings.PUBLIC_URL}/") if hint else None
+    if target is None:
+        messages.info(request, "You are signed out.")
+    return redirect(target or "home")
+
+
+def _absolute(name: str) -> str:
+    return settings.PUBLIC_URL + reverse(name)
+
+
+def _failed(request: HttpRequest, error: FreeholdError, then: str) -> HttpResponse:
+    log.info("sign-in not finished", reason=getattr(error, "reason", type(error).__name__))
+    context = {"error": error, "next": then, "refused": isinstance(error, NotAllowed)}
+    return render(request, "tenants/signin_failed.html", context, status=error.status)
