@@ -15,6 +15,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from portal.lib import processes
 from portal.run.layout import USER
 from tests.e2e.supervised import PARENT, ROOT, Portal
 from tests.e2e.waiting import until
@@ -92,15 +93,15 @@ def test_the_second_start_is_quick_and_ctrl_c_leaves_nothing(portal: Portal) -> 
 
 
 def test_a_killed_supervisor_leaves_nothing_that_blocks_the_next_start(portal: Portal) -> None:
-    observer = _pid(portal, "observer")
-    os.kill(observer, signal.SIGSTOP)  # it cannot heed the kernel's word that its parent died
+    observer = processes.record(_pid(portal, "observer"))
+    os.kill(observer.pid, signal.SIGSTOP)  # it cannot heed the kernel's word that its parent died
     for process in _supervisors(portal):
         process.kill()
     assert portal.stop() == -signal.SIGKILL
-    assert psutil.pid_exists(observer)
+    assert processes.is_running(observer)
     portal.start()
     assert _status(portal) == 200
-    assert not psutil.pid_exists(observer)
+    assert not processes.is_running(observer)
 
 
 def test_a_second_one_on_the_same_data_is_refused(portal: Portal) -> None:
