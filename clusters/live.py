@@ -1,0 +1,28 @@
+"""Which topics a change of an order or a cluster touches."""
+
+from __future__ import annotations
+
+import uuid
+
+from clusters.models import OPEN_STATES, Cluster, Order
+from tenants.live.topics import Topic
+
+
+def overview(tenant_id: uuid.UUID) -> Topic:
+    """The tenant's overview."""
+    return Topic(tenant_id, "tenant-overview", tenant_id)
+
+
+def of_order(order: Order) -> tuple[Topic, ...]:
+    """Order page and overview."""
+    return (Topic(order.tenant_id, "order", order.pk), overview(order.tenant_id))
+
+
+def of_cluster(cluster: Cluster) -> tuple[Topic, ...]:
+    """Cluster page, the pages of its open orders, and the overview."""
+    orders = Order.objects.filter(cluster=cluster, state__in=OPEN_STATES).values_list("pk", flat=True)
+    return (
+        Topic(cluster.tenant_id, "cluster", cluster.pk),
+        *(Topic(cluster.tenant_id, "order", key) for key in orders),
+        overview(cluster.tenant_id),
+    )

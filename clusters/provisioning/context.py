@@ -1,0 +1,79 @@
+"""Turns rows into the frozen values that drivers see."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from django.conf import settings
+
+from clusters.models import Cluster, Flavor, NodePool, Site, SlurmEndpoint, SlurmIdentity
+from clusters.provisioning.steps import AccountSpec, ClusterSpec, FlavorSpec, PoolSpec, StepContext
+from clusters.services.unix_ids import ports_of
+from portal.lib.crypto import unseal
+
+
+def flavor_spec(flavor: Flavor) -> FlavorSpec:
+    """A flavor as drivers see it."""
+    return FlavorSpec(
+        name=flavor.name,
+        gpu_type=flavor.gpu_type,
+        gpu_count=flavor.gpu_count,
+        cpus=flavor.cpus,
+        memory_mib=flavor.memory_mib,
+    )
+
+
+def cluster_spec(cluster: Cluster) -> ClusterSpec:
+    """What the cluster should be, as its rows say now."""
+    pools = (
+        NodePool.objects.filter(cluster=cluster)
+        .select_related("flavor")
+        .prefetch_related("allocations__machine")
+        .order_by("pk")
+    )
+    return ClusterSpec(
+        id=str(cluster.pk),
+        name=cluster.external_name,
+        title=cluster.name,
+        tenant=cluster.tenant.slug,
+        installation=settings.INSTALLATION,
+        pools=tuple(_pool_spec(pool) for pool in sorted(pools, key=lambda pool: pool.name)),
+        accounts=tuple(_account_specs(SlurmIdentity.objects.filter(cluster=cluster).order_by("uid"))),
+        gid=cluster.gid or 0,
+    )
+
+
+def _pool_spec(pool: NodePool) -> PoolSpec:
+    live = (allocation for allocation in pool.allocations.all() if allocation.released_at is None)
+    return PoolSpec(
+        name=pool.name,
+        flavor=flavor_spec(pool.flavor),
+        machines=tuple(sorted(allocation.machine.name for allocation in live)),
+    )
+
+
+def _account_specs(identities: Iterable[SlurmIdentity]) -> Iterable[AccountSpec]:
+    for identity in identities:
+        yield AccountSpec(
+            name=identity.name,
+            uid=identity.uid,
+            gid=identity.gid,
+            kind=identity.kind,  # type: ignore[arg-type]  # the choices are the same three words
+            active=identity.active,
+        )
+
+
+def site_settings(site: Site) -> Mapping[str, str]:
+    """The site's settings for its drivers; "site" tells sites apart."""
+    return {"site": site.slug, **{str(name): str(value) for name, value in site.settings.items()}}
+
+
+def step_context(cluster: Cluster) -> StepContext:
+    """Everything that a step may know in one pass, without facts. Raises PermanentError."""
+    endpoint = SlurmEndpoint.objects.filter(cluster=cluster).first()
+    return StepContext(
+        spec=cluster_spec(cluster),
+        settings=site_settings(cluster.site),
+        secrets={"slurm-jwt-key": unseal(endpoint.sealed_jwt_key)} if endpoint else {},
+        ports=ports_of(cluster),
+    )

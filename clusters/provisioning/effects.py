@@ -1,0 +1,162 @@
+"""What follows from a pass: the cluster's phase, its Slurm endpoint, fulfilled orders, freed machines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from django.db.models import QuerySet
+
+from clusters import live
+from clusters.models import (
+    Allocation,
+    Cluster,
+    Machine,
+    MachineState,
+    Order,
+    OrderKind,
+    OrderState,
+    Phase,
+    PortBlock,
+    SlurmEndpoint,
+    SlurmIdentity,
+    StepState,
+    StepStatus,
+)
+from clusters.provisioning.lease import Lease, held
+from clusters.provisioning.pace import Pace
+from clusters.services.moves import move
+from portal.lib import clock
+from portal.lib.errors import OutsideError
+from tenants.actor import SYSTEM
+from tenants.commands import command
+from tenants.live.topics import publish
+
+
+def sum_up_forward(lease: Lease, states: Mapping[str, StepState], *, pace: Pace) -> Pace:
+    """Phase of a wanted cluster, and what becoming ready sets in motion."""
+    rows = list(states.values())
+    ready = all(state.status == StepStatus.READY and state.generation == lease.generation for state in rows)
+    with held(lease) as cluster:
+        if not cluster.wanted or cluster.phase == Phase.FAILED:
+            return pace  # ended during the pass: the next one, due at once, sees to it
+        _follow_slurm(cluster, states)
+        if ready:
+            _became_ready(cluster, lease)
+        _sum_up(cluster, _phase_forward(cluster, rows, ready=ready), rows, pace)
+        pace.ready = cluster.was_ready
+    return pace
+
+
+def sum_up_backward(lease: Lease, states: Mapping[str, StepState], *, pace: Pace) -> Pace:
+    """Phase of a cluster that is to go; deleted only when every step was seen gone."""
+    rows = list(states.values())
+    with held(lease) as cluster:
+        gone = all(state.status == StepStatus.GONE for state in rows)
+        if gone:
+            _became_deleted(cluster)
+        _sum_up(cluster, Phase.DELETED if gone else Phase.DELETING, rows, pace)
+    return pace
+
+
+def stall(lease: Lease, error: OutsideError) -> None:
+    """Nothing of the cluster could be looked at: a person is needed."""
+    with held(lease) as cluster:
+        _write(cluster, cluster.phase, error.reason, error.message)
+
+
+def after_removal_look(lease: Lease, state: StepState) -> None:
+    """Machines are wiped while they are being given back, and free once they were seen to be back."""
+    if state.name != "machines":
+        return
+    with held(lease) as cluster:
+        if state.status == StepStatus.GONE:
+            _free_machines(cluster)
+        else:
+            _machines_of(cluster).update(state=MachineState.WIPING)
+
+
+def _phase_forward(cluster: Cluster, rows: Iterable[StepState], *, ready: bool) -> str:
+    if ready:
+        return Phase.READY
+    if not cluster.was_ready:
+        return Phase.PROVISIONING
+    statuses = {state.status for state in rows}
+    drifted = StepStatus.PROGRESSING in statuses and cluster.observed_generation == cluster.generation
+    if StepStatus.STALLED in statuses or drifted:
+        return Phase.DEGRADED
+    return cluster.phase  # following a wanted change is no degradation
+
+
+def _sum_up(cluster: Cluster, phase: str, rows: list[StepState], pace: Pace) -> None:
+    moving = {StepStatus.PROGRESSING, StepStatus.REMOVING}
+    pace.progressing = any(state.status in moving for state in rows)
+    pace.quiet = 0 if pace.changed else cluster.quiet_passes + 1
+    cluster.attempts, cluster.quiet_passes, cluster.observed_at = pace.attempts, pace.quiet, clock.now()
+    cluster.save(
+        update_fields=[
+            "attempts",
+            "quiet_passes",
+            "observed_at",
+            "ready_at",
+            "observed_generation",
+            "deleted_at",
+        ]
+    )
+    told = [state for state in rows if state.status == StepStatus.STALLED]
+    told += [state for state in rows if state.reason and state.status != StepStatus.STALLED]
+    _write(cluster, phase, told[0].reason if told else "", told[0].message if told else "")
+
+
+def _write(cluster: Cluster, phase: str, reason: str, message: str) -> None:
+    if (cluster.phase, cluster.reason, cluster.message) == (phase, reason, message):
+        return
+    cluster.phase, cluster.reason, cluster.message = phase, reason, message
+    cluster.save(update_fields=["phase", "reason", "message"])
+    for topic in live.of_cluster(cluster):
+        publish(topic)
+
+
+def _became_ready(cluster: Cluster, lease: Lease) -> None:
+    cluster.observed_generation = lease.generation
+    if cluster.ready_at is None:
+        cluster.ready_at = clock.now()
+        _fulfil(cluster, OrderKind.CREATE)
+
+
+def _became_deleted(cluster: Cluster) -> None:
+    cluster.deleted_at = clock.now()
+    _free_machines(cluster)
+    # its ports go to another cluster: nobody may speak to the old address any more
+    PortBlock.objects.filter(cluster=cluster).delete()
+    SlurmEndpoint.objects.filter(cluster=cluster).update(url="", next_observe_at=None)
+    SlurmIdentity.objects.filter(cluster=cluster).update(active=False)
+    _fulfil(cluster, OrderKind.TERMINATE)
+
+
+def _fulfil(cluster: Cluster, kind: OrderKind) -> None:
+    orders = Order.objects.filter(cluster=cluster, kind=kind, state=OrderState.APPROVED)
+    for order in orders.select_related("tenant"):
+        with command("order.fulfilled", actor=SYSTEM, target=order) as done:
+            move(order, OrderState.APPROVED, OrderState.FULFILLED, ended_at=clock.now())
+            done.publish(*live.of_order(order))
+
+
+def _follow_slurm(cluster: Cluster, states: Mapping[str, StepState]) -> None:
+    state = states.get("slurm")
+    if state is None or state.status != StepStatus.READY or not state.facts.get("url"):
+        return
+    told = {name: str(state.facts.get(name, "")) for name in ("url", "api_version", "release")}
+    endpoint = SlurmEndpoint.objects.filter(cluster=cluster)
+    if not endpoint.filter(**told).exists():
+        endpoint.update(**told, next_observe_at=clock.now())
+
+
+def _machines_of(cluster: Cluster) -> QuerySet[Machine]:
+    mine = Allocation.objects.filter(pool__cluster=cluster, released_at=None)
+    return Machine.objects.filter(pk__in=mine.values("machine_id"))
+
+
+def _free_machines(cluster: Cluster) -> None:
+    now = clock.now()
+    _machines_of(cluster).exclude(state=MachineState.BROKEN).update(state=MachineState.FREE, wiped_at=now)
+    Allocation.objects.filter(pool__cluster=cluster, released_at=None).update(released_at=now)

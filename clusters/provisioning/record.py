@@ -1,0 +1,103 @@
+"""Writes what a pass found: step states, events on change, topics. Every write needs the lease."""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import dataclass
+
+from clusters import live
+from clusters.models import Cluster, StepEvent, StepState, StepStatus
+from clusters.provisioning.lease import Lease, held
+from clusters.provisioning.looks import Look, Trouble
+from clusters.provisioning.steps import Step
+from portal.lib import clock
+from tenants.live.topics import publish
+
+MOST_TEXT = 2000
+VISIBLE = ("status", "reason", "message")
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a look means for a step."""
+
+    status: StepStatus
+    reason: str = ""
+    message: str = ""
+    hint: str = ""
+
+
+def states(cluster: Cluster, steps: tuple[Step, ...], lease: Lease) -> dict[str, StepState]:
+    """One row for each step of the plan, made where missing."""
+    with held(lease):
+        known = {state.name: state for state in StepState.objects.filter(cluster=cluster)}
+        for position, step in enumerate(steps):
+            if step.name not in known:
+                known[step.name] = StepState.objects.create(
+                    cluster=cluster,
+                    name=step.name,
+                    position=position,
+                    component=step.component,
+                    since=clock.now(),
+                )
+    return {step.name: known[step.name] for step in steps}
+
+
+def begin(lease: Lease, state: StepState, step: Step, status: StepStatus) -> bool:
+    """Note that a step is being worked on, before its first verb runs, and until when it may take."""
+    now = clock.now()
+    if state.status == status and state.deadline_at is not None:
+        return False
+    state.started_at = state.started_at or now
+    state.deadline_at = now + step.deadline
+    return _write(lease, state, Verdict(status), ["started_at", "deadline_at"])
+
+
+def found(lease: Lease, state: StepState, look: Look, verdict: Verdict, *, generation: int) -> bool:
+    """Note what a look found. True if a person would see a difference."""
+    now = clock.now()
+    if look.trouble is None:
+        state.attempts = 0
+        state.observed_at = now
+    else:
+        state.attempts += 1
+        state.bugs += look.trouble is Trouble.BUG
+    state.tries += look.asked
+    if look.observed is not None and look.observed.exists:
+        state.facts = dict(look.observed.facts)
+    if verdict.status == StepStatus.READY and look.is_ready:
+        state.ready_at = state.ready_at or now
+        state.deadline_at = None
+        state.generation = generation
+    columns = ["attempts", "bugs", "observed_at", "tries", "facts", "ready_at", "deadline_at", "generation"]
+    return _write(lease, state, verdict, columns)
+
+
+def _write(lease: Lease, state: StepState, verdict: Verdict, columns: list[str]) -> bool:
+    before = tuple(str(getattr(state, name)) for name in VISIBLE)
+    if state.status != verdict.status:
+        state.since = clock.now()
+    state.status = verdict.status
+    state.reason = verdict.reason[:60]
+    state.message = verdict.message[:MOST_TEXT]
+    state.hint = verdict.hint[:MOST_TEXT]
+    after = tuple(str(getattr(state, name)) for name in VISIBLE)
+    with held(lease) as cluster:
+        state.save(update_fields=[*columns, *VISIBLE, "hint", "since"])
+        if before[:2] != after[:2]:
+            StepEvent.objects.create(
+                cluster=cluster,
+                step=state.name,
+                status=state.status,
+                reason=state.reason,
+                message=state.message,
+            )
+        if before != after:
+            for topic in live.of_cluster(cluster):
+                publish(topic)
+    return before != after
+
+
+def is_late(state: StepState, now: dt.datetime) -> bool:
+    """Past its deadline."""
+    return state.deadline_at is not None and now > state.deadline_at

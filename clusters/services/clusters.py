@@ -1,0 +1,151 @@
+"""Ending a cluster, and what operators do to one: retry, pause, resume, give up."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterator
+from contextlib import contextmanager
+from decimal import Decimal
+from uuid import UUID, uuid4
+
+from clusters import live
+from clusters.models import Cluster, Order, OrderKind, OrderState, Phase
+from clusters.services.moves import move
+from clusters.services.wake import wake
+from portal.lib import clock
+from portal.lib.errors import BadInput, NotAllowed, WrongState
+from tenants.actor import Actor
+from tenants.commands import Command, command
+from tenants.rights import Action, require
+
+GRACE = dt.timedelta(hours=24)
+
+
+def terminate_cluster(
+    *, actor: Actor, cluster: Cluster, typed_name: str, at_once: bool = False, key: UUID | None = None
+) -> Order:
+    """End a cluster for good, after a grace of 24 hours or at once; the name is typed to confirm.
+
+    A termination is an order that policy approves. Raises NotAllowed, WrongState and BadInput.
+    """
+    require(actor, Action.TERMINATE)
+    with command("cluster.terminate", actor=actor, target=cluster) as done:
+        row = lock(cluster)
+        if not row.wanted or row.phase == Phase.DELETED:
+            raise WrongState(f"{row.name} is {row.get_phase_display().lower()}.")
+        if row.terminate_at is not None and not at_once:
+            raise WrongState(f"{row.name} is to be removed at {row.terminate_at:%Y-%m-%d %H:%M} UTC already.")
+        if typed_name.strip() != row.name:
+            raise BadInput(fields={"confirm": f"Type {row.name} to confirm."})
+        # what never became ready, or was given up, holds nothing that a grace could save
+        now_then = at_once or not row.was_ready or row.phase == Phase.FAILED
+        order = _termination(actor, row, key or uuid4())
+        for building in Order.objects.filter(cluster=row, kind=OrderKind.CREATE, state=OrderState.APPROVED):
+            move(building, OrderState.APPROVED, OrderState.CANCELLED, ended_at=clock.now())
+        if now_then:
+            begin_removal(row)
+        else:
+            wake(row, terminate_at=clock.now() + GRACE)
+        done.detail = {"at_once": now_then, "order": str(order.pk)}
+        done.publish(*live.of_cluster(row))
+    cluster.refresh_from_db()
+    return order
+
+
+def begin_removal(cluster: Cluster) -> None:
+    """From here the engine goes backwards. Needs an open transaction and the cluster locked."""
+    wake(cluster, wanted=False, paused=False, terminate_at=None, phase=Phase.DELETING, reason="", message="")
+
+
+def begin_due_removal(*, actor: Actor, cluster: Cluster) -> None:
+    """Begin a removal whose time has come. Raises WrongState if it was called off."""
+    with command("cluster.removal_began", actor=actor, target=cluster) as done:
+        row = lock(cluster)
+        if row.terminate_at is None or row.terminate_at > clock.now() or not row.wanted:
+            raise WrongState("Nothing is due.")
+        begin_removal(row)
+        done.publish(*live.of_cluster(row))
+
+
+def retry(*, actor: Actor, cluster: Cluster) -> None:
+    """Look again now, and try again what stalled."""
+    with _verb("cluster.retried", actor, cluster) as (row, done):
+        _refuse_ended(row)
+        wake(row, reason="", message="")
+        done.publish(*live.of_cluster(row))
+
+
+def pause(*, actor: Actor, cluster: Cluster) -> None:
+    """Leave the cluster alone until somebody resumes it; nothing is removed."""
+    with _verb("cluster.paused", actor, cluster) as (row, done):
+        _refuse_ended(row)
+        if row.paused:
+            raise WrongState(f"{row.name} is paused already.")
+        wake(row, paused=True)
+        done.publish(*live.of_cluster(row))
+
+
+def resume(*, actor: Actor, cluster: Cluster) -> None:
+    """Go on; deadlines begin anew, because waiting for a person is no time-out."""
+    with _verb("cluster.resumed", actor, cluster) as (row, done):
+        if not row.paused:
+            raise WrongState(f"{row.name} is not paused.")
+        row.steps.update(deadline_at=None)
+        wake(row, paused=False)
+        done.publish(*live.of_cluster(row))
+
+
+def give_up(*, actor: Actor, cluster: Cluster, note: str) -> None:
+    """Declare a build failed. What was built stays until the tenant's owner removes it."""
+    if not note.strip() or len(note) > 2000:
+        raise BadInput(fields={"note": "Say why, in at most 2000 characters: the tenant reads it."})
+    with _verb("cluster.given_up", actor, cluster) as (row, done):
+        _refuse_ended(row)
+        if row.was_ready or not row.wanted:
+            raise WrongState(f"Only a build that never became ready can be given up; {row.name} is another.")
+        order = Order.objects.filter(cluster=row, kind=OrderKind.CREATE).get()
+        move(order, OrderState.APPROVED, OrderState.FAILED, ended_at=clock.now(), decision_note=note)
+        wake(row, phase=Phase.FAILED, reason="GivenUp", message=note)
+        Cluster.objects.filter(pk=row.pk).update(next_reconcile_at=None)
+        done.detail = {"note": note}
+        done.publish(*live.of_order(order), *live.of_cluster(row))
+
+
+@contextmanager
+def _verb(verb: str, actor: Actor, cluster: Cluster) -> Iterator[tuple[Cluster, Command]]:
+    """A command of an operator on a locked cluster."""
+    if not actor.is_operator:
+        raise NotAllowed("Only operators do this.")
+    with command(verb, actor=actor, target=cluster) as done:
+        yield lock(cluster), done
+
+
+def lock(cluster: Cluster) -> Cluster:
+    """The row as it is now, locked."""
+    row: Cluster = Cluster.objects.select_for_update(of=("self",)).select_related("site").get(pk=cluster.pk)
+    return row
+
+
+def _refuse_ended(cluster: Cluster) -> None:
+    if cluster.phase in {Phase.DELETED, Phase.FAILED}:
+        raise WrongState(f"{cluster.name} is {cluster.get_phase_display().lower()}.")
+
+
+def _termination(actor: Actor, cluster: Cluster, key: UUID) -> Order:
+    scheduled = Order.objects.filter(cluster=cluster, kind=OrderKind.TERMINATE, state=OrderState.APPROVED)
+    if known := scheduled.first():
+        return known
+    order = Order.objects.create(
+        tenant=cluster.tenant,
+        kind=OrderKind.TERMINATE,
+        site=cluster.site,
+        stack=cluster.stack,
+        cluster=cluster,
+        cluster_name=cluster.name,
+        price_per_hour=Decimal(0),
+        key=key,
+        created_by=actor.user,
+    )
+    move(order, OrderState.DRAFT, OrderState.SUBMITTED, submitted_at=clock.now())
+    move(order, OrderState.SUBMITTED, OrderState.APPROVED, decided_at=clock.now(), decision_note="By policy.")
+    return order

@@ -1,0 +1,107 @@
+"""Deciding about orders: what an operator does."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from django.db import IntegrityError
+
+from clusters import hints, live
+from clusters.models import Flavor, Order, OrderState
+from clusters.services import capacity
+from clusters.services.allocation import make_cluster
+from clusters.services.moves import move
+from clusters.services.orders import lock_cluster, take_back
+from clusters.services.plans import PlanChanged, still_holds
+from portal.lib import clock
+from portal.lib.errors import BadInput, NotAllowed, WrongState
+from tenants.actor import Actor
+from tenants.commands import command
+from tenants.models import Membership, Tenant
+
+NOTE_LENGTH = 2000
+
+
+def approve_order(*, actor: Actor, order: Order, plan_hash: str, note: str = "") -> Order:
+    """Approve exactly the plan that was seen: allocate its machines and set the build in motion.
+
+    Raises NotAllowed, WrongState (PlanChanged if a new plan is needed, which is then being made) and
+    BadInput; then nothing was changed.
+    """
+    require_decider(actor, order)
+    _check_note(note)
+    try:
+        with command("order.approved", actor=actor, target=order) as done:
+            tenant = Tenant.objects.select_for_update(no_key=True).get(pk=order.tenant_id)
+            columns = {"decided_by": actor.user, "decided_at": clock.now(), "decision_note": note}
+            move(order, OrderState.SUBMITTED, OrderState.APPROVED, **columns)
+            _check_holds(order, tenant, plan_hash)
+            order.cluster = make_cluster(order)
+            order.save(update_fields=["cluster"])
+            done.detail = {"plan": plan_hash, "note": note, "cluster": order.cluster.external_name}
+            done.publish(*live.of_order(order))
+    except PlanChanged:
+        order.refresh_from_db()
+        hints.plan_soon(order)
+        raise
+    except IntegrityError as error:
+        order.refresh_from_db()
+        raise WrongState(
+            f"{order.cluster_name} cannot be made: its name or a machine was taken a moment ago.",
+            hint="Nothing was changed. Load the page again.",
+        ) from error
+    return order
+
+
+def reject_order(*, actor: Actor, order: Order, note: str) -> Order:
+    """Say no, with a reason for the tenant. After an approval it takes back what was built so far.
+
+    Raises NotAllowed, WrongState (too late: the cluster is ready) and BadInput.
+    """
+    require_decider(actor, order)
+    _check_note(note)
+    if not note.strip():
+        raise BadInput(fields={"note": "Say why: the tenant reads it."})
+    with command("order.rejected", actor=actor, target=order, detail={"note": note}) as done:
+        cluster = lock_cluster(order)
+        source = OrderState.APPROVED if order.state == OrderState.APPROVED else OrderState.SUBMITTED
+        now = clock.now()
+        columns = {"decided_by": actor.user, "decided_at": now, "decision_note": note, "ended_at": now}
+        move(order, source, OrderState.REJECTED, **columns)
+        take_back(order, cluster)
+        done.publish(*live.of_order(order))
+    return order
+
+
+def require_decider(actor: Actor, order: Order) -> None:
+    """Raise NotAllowed unless an operator who is no member of the order's tenant, read afresh."""
+    if not actor.is_operator or actor.user is None:
+        raise NotAllowed("Only operators decide about orders.")
+    if Membership.objects.filter(tenant=order.tenant_id, user=actor.user, ended_at=None).exists():
+        raise NotAllowed(
+            f"You are a member of {order.tenant}, so you cannot decide about its orders.",
+            hint="Ask another operator to look at it.",
+        )
+
+
+def _check_note(note: str) -> None:
+    if len(note) > NOTE_LENGTH or "\0" in note:
+        raise BadInput(fields={"note": f"At most {NOTE_LENGTH} characters, no NUL."})
+
+
+def _check_holds(order: Order, tenant: Tenant, plan_hash: str) -> None:
+    if tenant.suspended_at is not None:
+        raise WrongState(f"{tenant} is suspended.")
+    if not order.site.active:
+        raise WrongState(f"{order.site} takes no orders at present.")
+    wanted: Counter[Flavor] = Counter()
+    for line in order.lines.select_related("flavor"):
+        wanted[line.flavor] += line.count
+    # what still waits does not count: this order is decided first
+    if refused := capacity.over_quota(tenant, wanted, besides={}):
+        raise WrongState(" ".join(refused.values()))
+    if not still_holds(order, plan_hash):
+        raise PlanChanged(
+            "The plan changed since you looked at it.",
+            hint="Nothing was changed. Look at the new plan and decide again.",
+        )

@@ -1,0 +1,95 @@
+"""What the observer saw of a running cluster: nodes, whether its Slurm answers, and since when not."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Sequence
+
+from django.db import transaction
+from django.db.models import F
+from django.db.models.functions import Coalesce, Least
+
+from clusters import live
+from clusters.clients.slurmrest.models import NodeRecord
+from clusters.models import Cluster, Node, Phase, SlurmEndpoint
+from portal.lib.types import JSONDict
+from tenants.live.topics import publish
+
+LONGEST_TROUBLE = 300
+
+
+def save_nodes(cluster: Cluster, records: Sequence[NodeRecord], *, seen_at: dt.datetime) -> bool:
+    """Write a complete listing of nodes; True if anything but the time changed. Needs an open transaction."""
+    known = {node.name: node for node in Node.objects.filter(cluster=cluster)}
+    new: list[Node] = []
+    changed: list[Node] = []
+    for record in records:
+        columns = _columns(record)
+        node = known.pop(record.name, None)
+        if node is None:
+            new.append(Node(cluster=cluster, name=record.name, observed_at=seen_at, **columns))
+        elif any(getattr(node, name) != value for name, value in columns.items()):
+            for name, value in columns.items():
+                setattr(node, name, value)
+            changed.append(node)
+    Node.objects.bulk_create(new)
+    Node.objects.bulk_update(changed, list(_columns(records[0]))) if changed else None
+    Node.objects.filter(pk__in=[node.pk for node in known.values()]).delete()
+    Node.objects.filter(cluster=cluster).update(observed_at=seen_at)
+    return bool(new or changed or known)
+
+
+def _columns(record: NodeRecord) -> JSONDict:
+    state = "+".join([record.state, *sorted(record.flags)])
+    return {
+        "partitions": list(record.partitions),
+        "state": state[:60],
+        "available": record.is_usable,
+        "reason": record.reason[:300],
+        "cpus": record.cpus,
+        "cpus_used": record.cpus_allocated,
+        "memory_mib": record.memory,
+        "gpus": record.gpus.total,
+        "gpus_used": record.gpus_allocated.total,
+    }
+
+
+def note_seen(
+    endpoint: SlurmEndpoint, *, seen_at: dt.datetime, pending: int, running: int, source: str
+) -> None:
+    """The cluster's Slurm answered. Publishes when that is news."""
+    news = (
+        endpoint.unreachable_since is not None
+        or endpoint.observed_at is None
+        or (endpoint.jobs_pending, endpoint.jobs_running) != (pending, running)
+    )
+    with transaction.atomic():
+        SlurmEndpoint.objects.filter(pk=endpoint.pk).update(
+            observed_at=seen_at,
+            unreachable_since=None,
+            trouble="",
+            failures=0,
+            jobs_pending=pending,
+            jobs_running=running,
+            source=source,
+        )
+        if news:
+            for topic in live.of_cluster(endpoint.cluster):
+                publish(topic)
+
+
+def note_trouble(endpoint: SlurmEndpoint, *, at: dt.datetime, trouble: str) -> None:
+    """The cluster's Slurm gave no usable answer: what we know stays, and the engine looks at once."""
+    with transaction.atomic():
+        SlurmEndpoint.objects.filter(pk=endpoint.pk).update(
+            unreachable_since=Coalesce(F("unreachable_since"), at),
+            trouble=trouble[:LONGEST_TROUBLE],
+            failures=F("failures") + 1,
+        )
+        if endpoint.unreachable_since is not None:
+            return
+        Cluster.objects.filter(
+            pk=endpoint.cluster_id, wanted=True, phase__in=[Phase.READY, Phase.DEGRADED]
+        ).update(next_reconcile_at=Least(F("next_reconcile_at"), at))
+        for topic in live.of_cluster(endpoint.cluster):
+            publish(topic)

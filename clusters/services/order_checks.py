@@ -1,0 +1,145 @@
+"""What an order may ask for: bounds, names, what is offered, quota and what the site has at all."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from decimal import Decimal
+from uuid import UUID
+
+from django.db.models import Sum
+
+from clusters.models import Cluster, Flavor, Offering, Order, OrderKind, OrderLine, OrderState, Site, Stack
+from clusters.names import NameRefused, cluster_name, pool_name
+from clusters.services import capacity
+from portal.lib.errors import BadInput
+from tenants.models import Tenant
+
+MOST_NODES = 64
+MOST_POOLS = 8
+JUSTIFICATION_LENGTH = 2000
+HOURS_PER_MONTH = 730
+
+
+@dataclass(frozen=True, slots=True)
+class PoolRequest:
+    """One pool as asked for; the name is as typed."""
+
+    name: str
+    offering: Offering
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class OrderRequest:
+    """An order as asked for; names are as typed."""
+
+    site: Site
+    name: str
+    pools: tuple[PoolRequest, ...]
+    stack: str = Stack.SLURM
+    justification: str = ""
+
+    def price_per_hour(self) -> Decimal:
+        """Of all nodes together."""
+        return sum((pool.offering.price_per_hour * pool.count for pool in self.pools), Decimal(0))
+
+    def nodes(self) -> dict[Flavor, int]:
+        """How many of each flavor."""
+        wanted: Counter[Flavor] = Counter()
+        for pool in self.pools:
+            wanted[pool.offering.flavor] += pool.count
+        return dict(wanted)
+
+
+@dataclass(frozen=True, slots=True)
+class SafeNames:
+    """The names under which things will run."""
+
+    cluster: str
+    pools: tuple[str, ...]
+
+
+def check(request: OrderRequest) -> SafeNames:
+    """Check what needs no look at other orders.
+
+    Raises BadInput with every wrong field at once: name, site, justification, pools, and
+    pools.<i>.name, pools.<i>.offering, pools.<i>.count.
+    """
+    wrong: dict[str, str] = {}
+    safe = ""
+    try:
+        safe = cluster_name(request.name)
+    except NameRefused as refused:
+        wrong["name"] = str(refused)
+    if not request.site.active or request.stack not in Stack.values:
+        wrong["site"] = "Nothing can be ordered here at present."
+    if len(request.justification) > JUSTIFICATION_LENGTH or "\0" in request.justification:
+        wrong["justification"] = f"At most {JUSTIFICATION_LENGTH} characters, no NUL."
+    names = _check_pools(request, wrong)
+    if wrong:
+        raise BadInput(fields=wrong)
+    return SafeNames(safe, names)
+
+
+def _check_pools(request: OrderRequest, wrong: dict[str, str]) -> tuple[str, ...]:
+    if not 1 <= len(request.pools) <= MOST_POOLS:
+        wrong["pools"] = f"An order has 1 to {MOST_POOLS} pools."
+    elif len({pool.offering.currency for pool in request.pools}) > 1:
+        wrong["pools"] = "These offerings are in different currencies; order them one by one."
+    names = [_check_pool(request.site, index, pool, wrong) for index, pool in enumerate(request.pools)]
+    for index, name in enumerate(names):
+        if name and name in names[:index]:
+            wrong[f"pools.{index}.name"] = f"Two pools would both be called {name}."
+    return tuple(names)
+
+
+def _check_pool(site: Site, index: int, pool: PoolRequest, wrong: dict[str, str]) -> str:
+    if not 1 <= pool.count <= MOST_NODES:
+        wrong[f"pools.{index}.count"] = f"1 to {MOST_NODES} nodes."
+    if not pool.offering.active or pool.offering.site_id != site.pk:
+        wrong[f"pools.{index}.offering"] = "This is not offered at this site."
+    try:
+        return pool_name(pool.name)
+    except NameRefused as refused:
+        wrong[f"pools.{index}.name"] = str(refused)
+        return ""
+
+
+def check_place(tenant: Tenant, request: OrderRequest, names: SafeNames) -> None:
+    """Check against what the tenant has and the site could ever give. Raises BadInput."""
+    wrong: dict[str, str] = {}
+    if name_in_use(tenant, names.cluster):
+        wrong["name"] = f"You already have a cluster or an open order called {names.cluster}."
+    refused = capacity.over_quota(tenant, request.nodes(), besides=waiting_nodes(tenant))
+    owned = capacity.capacity([request.site])
+    for index, pool in enumerate(request.pools):
+        flavor = pool.offering.flavor
+        there = owned.get((request.site.pk, flavor.pk))
+        if flavor.pk in refused:
+            wrong[f"pools.{index}.count"] = refused[flavor.pk]
+        elif request.nodes()[flavor] > (there.total if there else 0):
+            total = there.total if there else 0
+            wrong[f"pools.{index}.count"] = f"{request.site.name} has {total} nodes of {flavor.name} in all."
+    if wrong:
+        raise BadInput(fields=wrong)
+
+
+def name_in_use(tenant: Tenant, name: str) -> bool:
+    """Whether a live cluster or an order that waits bears the name."""
+    return (
+        Cluster.objects.filter(tenant=tenant, name=name, deleted_at=None).exists()
+        or Order.objects.filter(
+            tenant=tenant, cluster_name=name, kind=OrderKind.CREATE, state=OrderState.SUBMITTED
+        ).exists()
+    )
+
+
+def waiting_nodes(tenant: Tenant, *, but: Order | None = None) -> dict[UUID, int]:
+    """Nodes in orders that wait for approval, by flavor."""
+    lines = OrderLine.objects.filter(
+        order__tenant=tenant, order__state=OrderState.SUBMITTED, order__kind=OrderKind.CREATE
+    )
+    if but is not None:
+        lines = lines.exclude(order=but)
+    return dict(lines.values("flavor_id").annotate(nodes=Sum("count")).values_list("flavor_id", "nodes"))

@@ -1,0 +1,64 @@
+"""Celery tasks: ids only, lost or doubled delivery is harmless, the database knows what is due."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime as dt
+
+from celery import shared_task
+from django.db.models import Q
+
+from clusters import hints
+from clusters.models import Cluster, Order, OrderKind, OrderState, Phase
+from clusters.provisioning import engine, plan
+from clusters.services.clusters import begin_due_removal
+from portal.lib import clock
+from portal.lib.errors import WrongState
+from tenants.actor import SYSTEM
+
+BATCH = 200
+PLAN_AGAIN = dt.timedelta(seconds=20)
+
+
+@shared_task(name="clusters.reconcile")
+def reconcile(cluster_id: str) -> None:
+    """One pass over one cluster."""
+    engine.reconcile(cluster_id)
+
+
+@shared_task(name="clusters.make_plan")
+def make_plan(order_id: str) -> None:
+    """The plan of one order that waits for approval."""
+    plan.make_plan(order_id)
+
+
+@shared_task(name="clusters.reconcile_due")
+def reconcile_due() -> None:
+    """The truth behind all hints: what is due, what is to end, which orders lack a plan."""
+    now = clock.now()
+    for cluster in Cluster.objects.filter(terminate_at__lte=now, wanted=True).order_by("terminate_at")[
+        :BATCH
+    ]:
+        with contextlib.suppress(WrongState):
+            begin_due_removal(actor=SYSTEM, cluster=cluster)
+    free = Q(lease_until=None) | Q(lease_until__lt=now)
+    due = (
+        Cluster.objects.filter(free, next_reconcile_at__lte=now, paused=False)
+        .exclude(phase__in=[Phase.DELETED, Phase.FAILED])
+        .order_by("next_reconcile_at")
+        .values_list("pk", "site__task_queue")
+    )
+    for key, queue in due[:BATCH]:
+        hints.send("clusters.reconcile", key=key, queue=queue)
+    _plans_due(now)
+
+
+def _plans_due(now: dt.datetime) -> None:
+    unplanned = Q(planned_at=None) | Q(plan_hash="", planned_at__lt=now - PLAN_AGAIN)
+    waiting = (
+        Order.objects.filter(unplanned, state=OrderState.SUBMITTED, kind=OrderKind.CREATE)
+        .order_by("submitted_at")
+        .values_list("pk", "site__task_queue")
+    )
+    for key, queue in waiting[:BATCH]:
+        hints.send("clusters.make_plan", key=key, queue=queue)
