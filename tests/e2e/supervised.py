@@ -40,6 +40,7 @@ class Portal:
     def start(self) -> None:
         """Start the supervisor and wait until it announces that the portal is ready."""
         PARENT.mkdir(mode=0o755, exist_ok=True)
+        self.announcement.unlink(missing_ok=True)  # of a run that was killed
         with self._said.open("ab") as output:
             self._child = subprocess.Popen(
                 [sys.executable, "-m", "portal.run"],
