@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.apps import AppConfig
+from django.utils.module_loading import autodiscover_modules
 
 
 class WebConfig(AppConfig):
@@ -10,3 +11,7 @@ class WebConfig(AppConfig):
 
     name = "portal.web"
     label = "web"
+
+    def ready(self) -> None:
+        """Let each app's `admin.py` register with the operators' site."""
+        autodiscover_modules("admin")

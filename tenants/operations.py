@@ -1,0 +1,116 @@
+"""The operators' site and the base of every ModelAdmin: changes only by actions that call services.
+
+Each app registers in its `admin.py`: `@admin.register(Order, site=operations)` on an OperationsAdmin.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
+
+from django.contrib.admin import AdminSite, ModelAdmin
+from django.db import models
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.urls import reverse
+
+from portal.lib.errors import NotAllowed
+from tenants.actor import NOBODY, Actor
+from tenants.scoping import PeopleQuerySet, TenantQuerySet
+
+if TYPE_CHECKING:
+    _ModelAdmin = ModelAdmin[models.Model]
+else:
+    _ModelAdmin = ModelAdmin
+
+
+def actor_of(request: HttpRequest) -> Actor:
+    """The operator who asks, acting through the admin. Raises NotAllowed for anyone else."""
+    actor: Actor = getattr(request, "actor", NOBODY)
+    if not actor.is_operator:
+        raise NotAllowed("Operations is for the provider's operators.")
+    return replace(actor, via="admin")
+
+
+class Operations(AdminSite):
+    """Django's admin for operators only; signing in happens through the identity provider."""
+
+    site_header = "Operations"
+    site_title = "Operations"
+    index_title = "Operations"
+    site_url = None  # an operator who is no member of a tenant has no other page
+    enable_nav_sidebar = True
+
+    def has_permission(self, request: HttpRequest) -> bool:
+        """Operators; computed at each request from the identity that signed in."""
+        return bool(getattr(request, "actor", NOBODY).is_operator)
+
+    def login(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:  # noqa: ARG002
+        """There is no form: anonymous people go to the identity provider, others are refused."""
+        if getattr(request, "actor", NOBODY).is_signed_in:
+            raise NotAllowed(
+                "Operations is for the provider's operators.",
+                hint="Sign out, then sign in with your operator account.",
+            )
+        target = request.GET.get("next", request.get_full_path())
+        return redirect(f"{reverse('signin')}?{urlencode({'next': target})}")
+
+    def logout(  # type: ignore[override]
+        self,
+        request: HttpRequest,  # noqa: ARG002
+        extra_context: dict[str, Any] | None = None,  # noqa: ARG002
+    ) -> HttpResponse:
+        """Sign out is one button for all pages."""
+        return redirect("home")
+
+    def get_urls(self) -> list[Any]:
+        """Without the pages for passwords: there are none."""
+        return [url for url in super().get_urls() if getattr(url, "name", None) not in _NO_PASSWORDS]
+
+
+_NO_PASSWORDS = {"password_change", "password_change_done"}
+operations = Operations(name="admin")
+
+
+class OperationsAdmin(_ModelAdmin):
+    """Lists and shows; changes only by actions that call services with `actor_of(request)`."""
+
+    actions: Any = ()
+    list_per_page = 50
+    show_full_result_count = False
+
+    def get_queryset(self, request: HttpRequest) -> models.QuerySet[models.Model]:
+        """Through the operators' door."""
+        rows = self.model._default_manager.all()  # noqa: SLF001  # the name is Django's API
+        if not isinstance(rows, TenantQuerySet | PeopleQuerySet):
+            raise NotAllowed(f"{self.model.__name__} has no door for operators.")
+        visible: models.QuerySet[models.Model] = rows.for_operator(actor_of(request))
+        ordering = self.get_ordering(request)
+        return visible.order_by(*ordering) if ordering else visible
+
+    def has_view_permission(self, request: HttpRequest, obj: models.Model | None = None) -> bool:  # noqa: ARG002
+        """Operators look at everything."""
+        return bool(getattr(request, "actor", NOBODY).is_operator)
+
+    def has_module_permission(self, request: HttpRequest) -> bool:
+        """As has_view_permission."""
+        return self.has_view_permission(request)
+
+    def has_add_permission(self, request: HttpRequest) -> bool:  # noqa: ARG002
+        """Nothing is made here."""
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: models.Model | None = None) -> bool:  # noqa: ARG002
+        """Nothing is edited here: changes are commands."""
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: models.Model | None = None) -> bool:  # noqa: ARG002
+        """Nothing is deleted here."""
+        return False
+
+    def get_actions(self, request: HttpRequest) -> dict[str, Any]:
+        """Those of this class only: no `delete_selected`, no site-wide ones."""
+        return {
+            name: entry for name, entry in super().get_actions(request).items() if name != "delete_selected"
+        }
