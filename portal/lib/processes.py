@@ -42,6 +42,11 @@ def parent_of(pid: int) -> int:
     return int(_stat_fields(pid)[1])
 
 
+def session_of(pid: int) -> int:
+    """The pid of the process that leads the session. Raises OSError when the process is gone."""
+    return int(_stat_fields(pid)[3])
+
+
 def record(pid: int, *, environment: str = "") -> ProcessRecord:
     """Describe a running process. Raises OSError when it is gone."""
     fields = _stat_fields(pid)

@@ -87,7 +87,9 @@ def find(wanted: Callable[[str], bool], kinds: Collection[str] = KINDS) -> list[
     found: list[Running] = []
     for pid in processes.all_pids():
         with suppress(OSError):
-            if _kind_of(str((processes.PROC / str(pid) / "exe").readlink())) not in kinds:
+            kind = _kind_of(str((processes.PROC / str(pid) / "exe").readlink()))
+            # a daemon leads its session; a fork of it in passing does not
+            if kind not in kinds or (kind != STEP_DAEMON and processes.session_of(pid) != pid):
                 continue
             environment = processes.environment_of(pid)
             conf = environment.get(CONF, "")
@@ -102,7 +104,7 @@ def find(wanted: Callable[[str], bool], kinds: Collection[str] = KINDS) -> list[
 
 
 def of_cluster(conf: Path, uids: Collection[int]) -> dict[str, Running]:
-    """The daemons of one cluster by role. A fork of slurmd in passing is younger than slurmd itself."""
+    """The daemons of one cluster by role. Of two the older counts: slurmd's forks may lead a session too."""
     running: dict[str, Running] = {}
     for one in find(str(conf).__eq__):
         if one.uid in uids and one.kind == _kind_of(one.record.executable):

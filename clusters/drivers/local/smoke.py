@@ -62,7 +62,8 @@ class SmokeStep:
         names.check(ctx.spec, system_user=self._settings.system_user)
         home = folder.of(self._settings.clusters, ctx.spec)
         with folder.alone(home):
-            record = files.read_json(home.state("smoke")) or {"shown": {}, "tried": {}}
+            found = files.read_json(home.state("smoke"))
+            record = found or {"shown": {}, "tried": {}}
             known = {pool.name for pool in ctx.spec.pools}
             record = {
                 part: {k: v for k, v in record[part].items() if k in known} for part in ("shown", "tried")
@@ -72,7 +73,7 @@ class SmokeStep:
                     continue
                 seen = self._look(ctx, home, record, pool, remember=False)
                 if seen is not None and not seen[0]:
-                    self._try(ctx, home, record, pool)
+                    self._try(ctx, home, record, pool, is_lost=found is None)
             files.write_json(home.state("smoke"), record)
 
     def remove(self, ctx: StepContext) -> None:
@@ -111,7 +112,9 @@ class SmokeStep:
             files.write_json(home.state("smoke"), record)
         return None
 
-    def _try(self, ctx: StepContext, home: ClusterFolder, record: JSONDict, pool: PoolSpec) -> None:
+    def _try(
+        self, ctx: StepContext, home: ClusterFolder, record: JSONDict, pool: PoolSpec, *, is_lost: bool
+    ) -> None:
         entry = record["tried"].get(pool.name)
         ours = entry is not None and entry["version"] == _version(pool)
         # written down but without a number: the submit may have been done all the same
@@ -131,7 +134,7 @@ class SmokeStep:
         record["tried"][pool.name] = fresh
         files.write_json(home.state("smoke"), record)
         gateway = _gateway(ctx)
-        job_id = smoke.find(gateway, account=account.name, mark=mark) if begun else None
+        job_id = smoke.find(gateway, account=account.name, mark=mark) if begun or is_lost else None
         if job_id is None:
             job_id = smoke.submit(gateway, pool=pool, home=str(output.parent), output=str(output), mark=mark)
         fresh["job"] = int(job_id)

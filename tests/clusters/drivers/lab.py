@@ -10,6 +10,7 @@ import pwd
 import secrets
 import shutil
 import socket
+import subprocess
 import tempfile
 import time
 import uuid
@@ -17,20 +18,21 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from clusters.drivers.local import teardown
+from clusters.clients.slurmrest.gateway import SlurmGateway
+from clusters.drivers.local import daemons, teardown
 from clusters.drivers.local.factory import steps
 from clusters.drivers.local.settings import LocalSettings
+from clusters.drivers.slurm_probe import gateways
 from clusters.provisioning.steps import (
     AccountKind,
     AccountSpec,
     ClusterSpec,
     FlavorSpec,
-    Observed,
     PoolSpec,
     Step,
     StepContext,
 )
-from portal.lib.errors import TemporaryError
+from tests.contract.driver_contract import drive_away, settle
 
 INSTALLATION = "tests"
 GPU = FlavorSpec("gpu-a100-2", "a100", 2, 4, 8000)
@@ -61,9 +63,39 @@ class Lab:
         """The cluster's folder."""
         return self.settings.clusters / ctx.spec.name
 
+    def prepare(self, ctx: StepContext, *, until: str) -> StepContext:
+        """Bring up every step that `until` follows; returns the context with their facts."""
+        for name, step in self.site.items():
+            if name == until:
+                break
+            seen = settle(step, ctx)
+            ctx = dataclasses.replace(ctx, facts={**ctx.facts, name: seen.facts})
+        return ctx
+
+    def bring_up(self, ctx: StepContext) -> StepContext:
+        """Bring up the entire cluster; returns the context with all facts."""
+        return self.prepare(ctx, until="")
+
+    def take_down(self, ctx: StepContext) -> None:
+        """Remove every step, backwards."""
+        for step in reversed(self.site.values()):
+            drive_away(step, ctx)
+
+    def gateway(self, ctx: StepContext, account: str) -> SlurmGateway:
+        """Speaks to the cluster's slurmrestd as one of its accounts."""
+        return gateways.of(ctx.facts["slurm"], account, ctx.secrets["slurm-jwt-key"])
+
+    def slurm(self, ctx: StepContext, *command: str) -> str:
+        """A Slurm command as root, for looking behind the driver's back."""
+        environment = {"PATH": daemons.PATH, "SLURM_CONF": str(self.folder(ctx) / "etc" / "slurm.conf")}
+        return subprocess.run(
+            command, env=environment, check=True, capture_output=True, text=True, timeout=20
+        ).stdout
+
     def close(self) -> None:
         """Remove everything that any of the clusters left."""
         teardown.remove_all(self.settings.data)
+        assert not daemons.find(lambda conf: conf.startswith(str(self.settings.data)))
         shutil.rmtree(self.settings.data)
 
 
@@ -122,46 +154,6 @@ def _is_free(port: int) -> bool:
         except OSError:
             return False
     return True
-
-
-def drive(step: Step, ctx: StepContext, *, seconds: float = 30) -> Observed:
-    """What the engine does with one step until it is ready."""
-    end = time.monotonic() + seconds
-    while True:
-        seen = step.observe(ctx)
-        if seen.exists and seen.in_sync and seen.ready:
-            return seen
-        if time.monotonic() > end:
-            raise AssertionError(f"{step.name} is not ready: {seen}")
-        try:
-            step.apply(ctx)
-        except TemporaryError:
-            time.sleep(0.1)
-        if step.observe(ctx).ready:
-            continue
-        time.sleep(0.1)
-
-
-def drive_all(lab: Lab, ctx: StepContext, *, last: str = "smoke") -> StepContext:
-    """All steps in order; returns the context with the facts of each."""
-    for name, step in lab.site.items():
-        seen = drive(step, ctx)
-        ctx = dataclasses.replace(ctx, facts={**ctx.facts, name: seen.facts})
-        if name == last:
-            break
-    return ctx
-
-
-def drive_away(step: Step, ctx: StepContext, *, seconds: float = 30) -> None:
-    """What the engine does with one step until it is gone."""
-    end = time.monotonic() + seconds
-    while step.observe(ctx).exists:
-        if time.monotonic() > end:
-            raise AssertionError(f"{step.name} is not gone: {step.observe(ctx)}")
-        try:
-            step.remove(ctx)
-        except TemporaryError:
-            time.sleep(0.1)
 
 
 def until(condition: Callable[[], object], *, seconds: float = 20, what: str = "condition") -> None:
