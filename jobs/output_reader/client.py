@@ -1,0 +1,61 @@
+"""Asks the output reader; for the portal's processes, which are no users of any cluster."""
+
+from __future__ import annotations
+
+import socket
+import time
+import uuid
+from pathlib import Path
+
+import msgspec
+
+from jobs.output_reader.protocol import CHUNK, LONGEST_HEADER, Header, OutputChunk, Request, Stream
+from portal.lib.errors import TemporaryError
+
+
+class ReaderNotReachable(TemporaryError):
+    """The output reader does not run, hangs, or turned us away."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "OutputReaderNotReachable",
+            "The output cannot be read at the moment.",
+            hint="Look whether the output reader runs (`manage.py read_outputs`).",
+        )
+
+
+def read(
+    socket_path: Path | str, job_id: uuid.UUID, stream: Stream, offset: int | None, *, deadline: float = 5.0
+) -> OutputChunk:
+    """At most 256 KiB from an offset, or without one the last 64 KiB. Raises ReaderNotReachable."""
+    request = Request(job=job_id, stream=stream, offset=offset, tail=offset is None)
+    until = time.monotonic() + deadline
+    try:
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.settimeout(deadline)
+            connection.connect(str(socket_path))
+            connection.sendall(msgspec.json.encode(request) + b"\n")
+            answer = _receive(connection, until)
+        line, _, data = answer.partition(b"\n")
+        header = msgspec.json.decode(line, type=Header)
+    except (OSError, msgspec.DecodeError) as error:
+        raise ReaderNotReachable from error
+    if len(data) != header.length:
+        raise ReaderNotReachable
+    return OutputChunk(state=header.state, size=header.size, offset=header.offset, data=data)
+
+
+def _receive(connection: socket.socket, until: float) -> bytes:
+    parts: list[bytes] = []
+    size = 0
+    while size <= LONGEST_HEADER + CHUNK:
+        left = until - time.monotonic()
+        if left <= 0:
+            raise TimeoutError
+        connection.settimeout(left)
+        part = connection.recv(CHUNK)
+        if not part:
+            return b"".join(parts)
+        parts.append(part)
+        size += len(part)
+    raise OSError("more than was asked for")
