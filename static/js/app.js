@@ -1,97 +1,90 @@
 /* Freehold's own script. Pages are plain forms and links; this adds comfort and live regions. No dependency. */
 (() => {
   "use strict";
-  const $ = (selector, root = document) => root.querySelector(selector);
-  const $$ = (selector, root = document) => [...root.querySelectorAll(selector)];
-  const body = document.body;
+  const { body, documentElement: root } = document;
+  const $ = (selector, inside = document) => inside.querySelector(selector);
+  const $$ = (selector, inside = document) => [...inside.querySelectorAll(selector)];
+  const byId = (id) => document.getElementById(id);
   const on = (type, handler, target = document, options) => target.addEventListener(type, handler, options);
 
-  // --- theme: a cookie, so that the server writes data-theme and nothing flashes ---
-  const dark = matchMedia("(prefers-color-scheme: dark)");
+  // Theme: a cookie, so that the server writes data-theme and nothing flashes.
   function switchTheme() {
-    const root = document.documentElement;
-    const now = root.dataset.theme || (dark.matches ? "dark" : "light");
+    const now = root.dataset.theme || (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
     root.dataset.theme = now === "dark" ? "light" : "dark";
     const secure = location.protocol === "https:" ? "; secure" : "";
     document.cookie = `theme=${root.dataset.theme}; path=/; max-age=31536000; samesite=lax${secure}`;
   }
 
-  // --- times: the server's clock counts, not this machine's ---
+  // Times: the server's clock counts, not this machine's.
   const back = performance.getEntriesByType("navigation")[0]?.type === "back_forward";
   const skew = body.dataset.now && !back ? Date.parse(body.dataset.now) - Date.now() : 0;
   const now = () => Date.now() + skew;
-  const absolute = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
-  const dayTime = new Intl.DateTimeFormat(undefined, { month: "short", day: "numeric", hour: "2-digit", minute: "2-digit" });
-  const clock = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit" });
-  const UNITS = [[86400, "d"], [3600, "h"], [60, "min"], [1, "s"]];
-  function brief(seconds) {
-    const [size, unit] = UNITS.find(([s]) => seconds >= s) || UNITS[3];
-    return `${Math.floor(seconds / size)} ${unit}`;
+  const format = (options) => new Intl.DateTimeFormat(undefined, options);
+  const clock = format({ hour: "2-digit", minute: "2-digit" });
+  const day = format({ month: "short", day: "numeric", hour: "2-digit", minute: "2-digit" });
+  const full = format({ dateStyle: "medium", timeStyle: "long" });
+  const two = (n) => String(n).padStart(2, "0");
+  function brief(s) {
+    const [size, unit] = [[86400, "d"], [3600, "h"], [60, "min"]].find(([least]) => s >= least) || [1, "s"];
+    return `${Math.floor(s / size)} ${unit}`;
   }
   function relative(at) {
-    const seconds = Math.round((now() - at) / 1000);
-    if (Math.abs(seconds) > 7 * 86400) return dayTime.format(at);
-    if (seconds < 0) return seconds > -2 ? "now" : `in ${brief(-seconds)}`;
-    return seconds < 2 ? "just now" : `${brief(seconds)} ago`;
-  }
-  function write(element, text) {
-    if (element.textContent !== text) element.textContent = text;
-  }
-  function tick(root = document) {
-    for (const element of $$("time[data-relative]", root)) {
-      const at = Date.parse(element.dateTime);
-      if (Number.isNaN(at)) continue;
-      if (!element.title) element.title = absolute.format(at);
-      write(element, relative(at));
-    }
-    for (const element of $$("[data-as-of]", root)) {
-      const at = Date.parse(element.dataset.asOf);
-      const seconds = Math.max(0, Math.round((now() - at) / 1000));
-      const late = "since" in element.dataset || seconds > Number(element.dataset.lateAfter || 45);
-      element.classList.toggle("late", late);
-      element.closest("[data-region]")?.classList.toggle("is-late", late);
-      const since = Date.parse(element.dataset.since || element.dataset.asOf);
-      const then = now() - since > 72000e3 ? dayTime : clock;
-      write(element, late ? `not reachable since ${then.format(since)}` : `as of ${brief(seconds)} ago`);
-    }
-    for (const element of $$("[data-elapsed]", root)) {
-      write(element, spell(Math.max(0, (now() - Date.parse(element.dataset.elapsed)) / 1000)));
-    }
+    const s = Math.round((now() - at) / 1000);
+    if (Math.abs(s) > 604800) return day.format(at);
+    if (s < 2) return s < -1 ? `in ${brief(-s)}` : "just now";
+    return `${brief(s)} ago`;
   }
   function spell(value) {
-    const seconds = Math.floor(value), days = Math.floor(seconds / 86400), pad = (n) => String(n).padStart(2, "0");
-    const hours = Math.floor(seconds % 86400 / 3600), minutes = Math.floor(seconds % 3600 / 60);
-    if (days) return `${days} d ${hours} h`;
-    if (hours) return `${hours} h ${pad(minutes)} min`;
-    return minutes ? `${minutes} min ${pad(seconds % 60)} s` : `${seconds} s`;
+    const s = Math.max(0, Math.floor(value)), m = Math.floor(s / 60), h = Math.floor(m / 60);
+    if (h >= 24) return `${Math.floor(h / 24)} d ${h % 24} h`;
+    return h ? `${h} h ${two(m % 60)} min` : m ? `${m} min ${two(s % 60)} s` : `${s} s`;
+  }
+  const write = (element, text) => { if (element.textContent !== text) element.textContent = text; };
+  function tick() {
+    for (const element of $$("time[data-relative]")) {
+      const at = Date.parse(element.dateTime);
+      if (!element.title) element.title = full.format(at);
+      write(element, relative(at));
+    }
+    for (const element of $$("[data-as-of]")) {
+      const { asOf, since, lateAfter = 45 } = element.dataset;
+      const s = Math.max(0, Math.round((now() - Date.parse(asOf)) / 1000));
+      const late = !!since || s > lateAfter;
+      element.classList.toggle("late", late);
+      element.closest("[data-region]")?.classList.toggle("is-late", late);
+      const then = Date.parse(since || asOf);
+      write(element, late ? `not reachable since ${(now() - then > 72e6 ? day : clock).format(then)}` : `as of ${brief(s)} ago`);
+    }
+    for (const element of $$("[data-elapsed]")) write(element, spell((now() - Date.parse(element.dataset.elapsed)) / 1000));
   }
 
-  // --- toasts ---
-  function toast(text, tone = "amber") {
-    const element = document.createElement("div");
-    element.className = `banner tone-${tone}`;
-    element.textContent = text;
-    $("#toasts")?.append(element);
-    settleToasts();
-  }
+  // Toasts leave by themselves; red ones stay.
   function settleToasts() {
     for (const element of $$("#toasts > :not([data-timed])")) {
       element.dataset.timed = "";
-      if (!element.classList.contains("tone-red")) setTimeout(() => element.remove(), 8000);
+      if (!element.matches(".tone-red")) setTimeout(() => element.remove(), 8000);
     }
   }
+  function toast(text) {
+    const element = document.createElement("div");
+    element.className = "banner tone-red";
+    element.textContent = text;
+    byId("toasts")?.append(element);
+    settleToasts();
+  }
 
-  // --- forms: sent once, by Ctrl+Enter too, given back when the page comes back ---
-  function hold(form, button) {
+  // Forms: sent once; given back when the page comes back.
+  on("submit", (event) => {
+    const form = event.target;
+    if (!form.matches("[data-once]")) return;
+    if ("sending" in form.dataset) { event.preventDefault(); event.stopImmediatePropagation(); return; }
     form.dataset.sending = "";
+    const button = event.submitter || $("button:not([type=button])", form);
     if (!button) return;
     button.dataset.words = button.innerHTML;
     // A disabled button's name and value are not sent, so it is disabled after the form was read.
-    setTimeout(() => {
-      button.disabled = true;
-      button.textContent = button.dataset.sendingText || "Sending…";
-    });
-  }
+    setTimeout(() => { button.disabled = true; button.textContent = button.dataset.sendingText || "Sending…"; });
+  }, document, true);
   function release(form) {
     delete form.dataset.sending;
     for (const button of $$("[data-words]", form)) {
@@ -100,123 +93,95 @@
       delete button.dataset.words;
     }
   }
-  on("submit", (event) => {
-    const form = event.target;
-    if (!form.matches("[data-once]")) return;
-    if ("sending" in form.dataset) { event.preventDefault(); event.stopImmediatePropagation(); return; }
-    if (!event.defaultPrevented || form.matches("[hx-post]")) hold(form, event.submitter || $("button:not([type=button])", form));
-  }, document, true);
-  on("pageshow", () => $$("form[data-sending]").forEach(release), window);
-  on("htmx:afterRequest", (event) => event.target.matches?.("form[data-sending]") && release(event.target));
-  on("change", (event) => event.target.matches("[data-submit]") && event.target.form.requestSubmit());
-
-  // --- keys ---
-  on("keydown", (event) => {
-    const field = event.target.closest("input, textarea, select, [contenteditable]");
-    if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && field?.form) {
-      event.preventDefault();
-      field.form.requestSubmit($("[data-default]", field.form) || undefined);
-    } else if (event.key === "/" && !field && !event.ctrlKey && !event.metaKey && !event.altKey && !$("dialog[open]")) {
-      const search = $$("[data-search]").find((input) => input.offsetParent);
-      if (search) { event.preventDefault(); search.focus(); search.select(); }
-    }
+  on("htmx:afterRequest", ({ target }) => target.matches?.("form[data-sending]") && release(target));
+  on("change", ({ target }) => {
+    if (target.matches("[data-submit]")) target.form.requestSubmit();
+    if (target.matches("[data-follow]")) tail();
   });
 
-  // --- clicks: theme, copy, dialogs ---
+  on("keydown", (event) => {
+    const field = event.target.closest("input, textarea, select");
+    const command = event.ctrlKey || event.metaKey;
+    if (event.key === "Enter" && command && field?.form) {
+      event.preventDefault();
+      field.form.requestSubmit($("[data-default]", field.form));
+    } else if (event.key === "/" && !field && !command && !event.altKey && !$("dialog[open]")) {
+      const search = $$("[data-search]").find((input) => input.offsetParent);
+      if (search) { event.preventDefault(); search.select(); }
+    } else if (["PageUp", "Home", "ArrowUp"].includes(event.key)) unfollow(event);
+  });
+
   async function copy(button) {
-    const source = button.dataset.copyFrom;
-    const text = source ? $(source).innerText : button.dataset.copy;
-    const label = button.getAttribute("aria-label");
+    if (button.dataset.words) return;
+    const source = $(button.dataset.copyFrom || null) || button.previousElementSibling || button;
     let said = "Copied";
     try {
-      await navigator.clipboard.writeText(text);
+      await navigator.clipboard.writeText(button.dataset.copy ?? source.innerText);
     } catch {
-      const range = document.createRange();
-      range.selectNodeContents(source ? $(source) : button.previousElementSibling || button);
-      getSelection().removeAllRanges();
-      getSelection().addRange(range);
-      said = document.execCommand("copy") ? "Copied" : "Selected: press Ctrl+C";
+      getSelection().selectAllChildren(source);
+      if (!document.execCommand("copy")) said = "Press Ctrl+C";
     }
-    const words = button.innerHTML;
-    if (button.dataset.busy) return;
-    button.dataset.busy = "1";
+    button.dataset.words = button.innerHTML;
     button.innerHTML = '<span class="done" role="status"></span>';
     button.firstChild.textContent = said;
-    button.removeAttribute("aria-label");
-    setTimeout(() => {
-      button.innerHTML = words;
-      if (label) button.setAttribute("aria-label", label);
-      delete button.dataset.busy;
-    }, 1600);
+    setTimeout(() => { button.innerHTML = button.dataset.words; delete button.dataset.words; }, 1600);
   }
   on("click", (event) => {
-    const find = (selector) => event.target.closest?.(selector);
+    const found = (selector) => event.target.closest?.(selector);
     let element;
-    if (find("[data-theme-switch]")) switchTheme();
-    else if ((element = find("[data-copy], [data-copy-from]"))) copy(element);
-    else if ((element = find("[data-dialog]"))) {
-      const dialog = document.getElementById(element.dataset.dialog);
-      if (!dialog?.showModal || event.ctrlKey || event.metaKey || event.shiftKey) return;
-      event.preventDefault();
-      dialog.showModal();
-    } else if ((element = find("[data-close]"))) element.closest("dialog")?.close();
-    else if (event.target.matches?.("dialog.dialog")) event.target.close();
+    if (found("[data-theme-switch]")) switchTheme();
+    else if ((element = found("[data-copy], [data-copy-from]"))) copy(element);
+    else if ((element = found("[data-dialog]")) && !event.ctrlKey && !event.metaKey && !event.shiftKey) {
+      const dialog = byId(element.dataset.dialog);
+      if (dialog) { event.preventDefault(); dialog.showModal(); }
+    } else if (found("[data-close]") || event.target.matches("dialog.dialog")) found("dialog").close();
   });
 
-  // --- output panes stay at the end while followed ---
-  const follows = (pane) => $("[data-follow]", pane.closest(".output"))?.checked;
-  function tail(root = document) {
-    for (const pane of $$(".output pre", root)) {
-      if (!pane.dataset.watched) {
-        pane.dataset.watched = "1";
-        on("wheel", (event) => { if (event.deltaY < 0) unfollow(pane); }, pane, { passive: true });
-        on("keydown", (event) => { if (["PageUp", "Home", "ArrowUp"].includes(event.key)) unfollow(pane); }, pane);
-        new MutationObserver(() => follows(pane) && end(pane)).observe(pane, { childList: true, characterData: true, subtree: true });
-      }
-      if (follows(pane)) end(pane);
-    }
+  // Output panes stay at their end while followed; scrolling up lets go.
+  const follow = (pane) => $("[data-follow]", pane.closest(".output"));
+  function tail() {
+    for (const pane of $$(".output pre")) if (follow(pane)?.checked) pane.scrollTop = pane.scrollHeight;
   }
-  const end = (pane) => { pane.scrollTop = pane.scrollHeight; };
-  function unfollow(pane) {
-    const box = $("[data-follow]", pane.closest(".output"));
-    if (box) box.checked = false;
+  function unfollow(event) {
+    const pane = event.target.closest?.(".output pre");
+    if (pane && follow(pane)) follow(pane).checked = false;
   }
-  on("change", (event) => { if (event.target.matches("[data-follow]")) tail(event.target.closest(".output")); });
+  on("wheel", (event) => event.deltaY < 0 && unfollow(event), document, { passive: true });
+  new MutationObserver((changes) => {
+    if (changes.some(({ target }) => (target.nodeType === 1 ? target : target.parentElement)?.closest(".output"))) tail();
+  }).observe(body, { childList: true, characterData: true, subtree: true });
 
-  // --- focus and open details survive a swap ---
+  // Focus and open details survive a swap.
   let kept = null;
   function keep() {
     const active = document.activeElement;
     kept = {
-      id: active?.id, href: active?.getAttribute?.("href"), text: active?.textContent,
-      start: active?.selectionStart, stop: active?.selectionEnd,
-      open: $$("details[open][id]").map((details) => details.id),
+      active, id: active.id, href: active.getAttribute("href"), text: active.textContent,
+      at: active.selectionStart == null ? null : [active.selectionStart, active.selectionEnd],
+      open: $$("details[open][id]").map(({ id }) => id),
     };
   }
   function restore() {
     if (!kept) return;
-    for (const id of kept.open) document.getElementById(id)?.setAttribute("open", "");
-    if (document.activeElement === body || !document.activeElement) {
-      const same = kept.id ? document.getElementById(kept.id)
-        : kept.href && $$("main a[href]").find((a) => a.getAttribute("href") === kept.href && a.textContent === kept.text);
-      same?.focus({ preventScroll: true });
-      if (same && kept.start != null) try { same.setSelectionRange(kept.start, kept.stop); } catch { /* not a text field */ }
-    }
+    const { active, id, href, text, at, open } = kept;
     kept = null;
+    for (const name of open) byId(name)?.setAttribute("open", "");
+    if (active.isConnected || document.activeElement !== body) return;
+    const same = id ? byId(id) : href && $$("main a[href]").find((a) => a.getAttribute("href") === href && a.textContent === text);
+    same?.focus({ preventScroll: true });
+    if (same && at) same.setSelectionRange(...at);
   }
-  on("htmx:beforeSwap", keep);
-  on("htmx:wsBeforeMessage", keep);
-  function fresh(root) { tick(root); tail(root); restore(); settleToasts(); }
-  on("htmx:afterSettle", (event) => fresh(event.target.isConnected ? event.target : document));
-  on("htmx:wsAfterMessage", () => fresh(document));
-  on("htmx:oobAfterSwap", (event) => tick(event.target));
+  const fresh = () => { tick(); restore(); tail(); settleToasts(); };
+  for (const type of ["htmx:beforeSwap", "htmx:wsBeforeMessage"]) on(type, keep);
+  for (const type of ["htmx:afterSettle", "htmx:wsAfterMessage"]) on(type, fresh);
 
-  // --- live: while the socket is down, regions with hx-trigger="... poll from:body" ask every 5 s ---
-  const poll = () => body.dispatchEvent(new CustomEvent("poll"));
-  let opened = false, timer = 0;
+  // Live: while the socket is down, regions with hx-trigger="every 30s, poll from:body" ask every 5 s.
+  const poll = () => document.hidden || body.dispatchEvent(new Event("poll"));
+  let timer = 0, opened = false, leaving = false;
   function down() {
+    if (leaving) return;
     body.dataset.live = "down";
-    if (!timer) timer = setInterval(() => document.hidden || poll(), 5000);
+    timer ||= setInterval(poll, 5000);
   }
   on("htmx:wsOpen", () => {
     clearInterval(timer);
@@ -225,49 +190,40 @@
     if (opened) poll();
     opened = true;
   });
-  on("htmx:wsClose", (event) => {
-    const { code } = event.detail.event;
+  on("htmx:wsClose", ({ detail }) => {
+    const { code } = detail.event;
     if (code === 4401) { signedOut(); return; }
     down();
     // The extension itself comes back after 1006 and 1011 to 1013.
-    if ([1000, 1001, 1005].includes(code) && !leaving) setTimeout(() => event.detail.socketWrapper.reconnect(), 2000);
+    if ([1000, 1001, 1005].includes(code) && !leaving) setTimeout(() => detail.socketWrapper.reconnect(), 2000);
   });
-  on("htmx:wsError", down);
-  let leaving = false;
+  on("visibilitychange", () => { tick(); if (body.dataset.live === "down") poll(); });
   on("pagehide", () => { leaving = true; }, window);
-  on("pageshow", (event) => { leaving = false; if (event.persisted) poll(); }, window);
-  on("visibilitychange", () => { if (!document.hidden && body.dataset.live === "down") poll(); });
+  on("pageshow", ({ persisted }) => {
+    leaving = false;
+    $$("form[data-sending]").forEach(release);
+    if (persisted) poll();
+  }, window);
 
-  // --- answers that are not the page's ---
+  // Answers that are not the page's.
   function signedOut() {
-    const banner = $("#signed-out");
+    const banner = byId("signed-out");
     if (!banner) return;
     banner.hidden = false;
     $("a", banner).href = location.href;
   }
-  on("htmx:responseError", (event) => {
-    const { status } = event.detail.xhr;
-    if (status === 401) signedOut();
-    else if (event.detail.requestConfig.verb !== "get") toast(`That was not done: the portal answered ${status}. Reload the page to see how things stand.`, "red");
+  on("htmx:responseError", ({ detail: { xhr, requestConfig } }) => {
+    if (xhr.status === 401) signedOut();
+    else if (requestConfig.verb !== "get") toast(`That was not done: the portal answered ${xhr.status}. Reload the page to see how things stand.`);
   });
-  on("htmx:sendError", (event) => {
-    if (event.detail.requestConfig.verb !== "get") toast("The portal did not answer. Nothing you typed is lost; try again in a moment.", "red");
-    else down();
-  });
-  on("htmx:beforeOnLoad", (event) => {
-    // A sign-in page behind a redirect never lands inside a region.
-    const answered = event.detail.xhr.responseURL;
-    if (answered && new URL(answered).pathname !== new URL(event.detail.pathInfo.requestPath, location.href).pathname && event.detail.requestConfig.verb === "get") {
-      event.preventDefault();
-      signedOut();
-    }
+  on("htmx:sendError", ({ detail: { requestConfig } }) => {
+    if (requestConfig.verb === "get") down();
+    else toast("The portal did not answer. What you typed is still here; try again in a moment.");
   });
 
   const zone = $("[data-zone]");
   if (zone) zone.textContent = `Times are in ${Intl.DateTimeFormat().resolvedOptions().timeZone}.`;
   $("[data-focus]")?.focus();
-  tick();
-  tail();
-  settleToasts();
+  fresh();
   setInterval(() => document.hidden || tick(), 1000);
 })();
