@@ -1,0 +1,50 @@
+"""Which topics a change of jobs touches, and the kinds that are shown live."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable
+
+from jobs.models import Job
+from tenants.live.topics import Topic
+from tenants.models import Membership
+
+JOB = "job"
+QUEUE = "queue"
+MY_JOBS = "my-jobs"
+ALL_JOBS = "all-jobs"
+SUBMISSION = "submission"
+
+
+def job(row: Job) -> Topic:
+    """The job's page."""
+    return Topic(row.tenant_id, JOB, row.pk)
+
+
+def queue(tenant_id: uuid.UUID, cluster_id: uuid.UUID) -> Topic:
+    """The queue page of a cluster."""
+    return Topic(tenant_id, QUEUE, cluster_id)
+
+
+def of_jobs(rows: Iterable[Job]) -> tuple[Topic, ...]:
+    """Pages of these jobs, the queues they stand in, and the lists of their owners and tenants."""
+    changed = list(rows)
+    owners = {(row.tenant_id, row.owner_id) for row in changed if row.owner_id is not None}
+    memberships = Membership.objects.filter(
+        tenant_id__in={tenant for tenant, _ in owners},
+        user_id__in={user for _, user in owners},
+        ended_at=None,
+    )
+    lists = (
+        [Topic(membership.tenant_id, MY_JOBS, membership.pk) for membership in memberships] if owners else []
+    )
+    return tuple(
+        dict.fromkeys(
+            [
+                *(job(row) for row in changed),
+                *(queue(row.tenant_id, row.cluster_id) for row in changed),
+                *(Topic(row.tenant_id, ALL_JOBS, row.tenant_id) for row in changed),
+                *lists,
+            ]
+        )
+    )

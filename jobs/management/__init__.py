@@ -1,0 +1,3 @@
+"""Management commands."""
+
+from __future__ import annotations

@@ -1,0 +1,155 @@
+"""Looks at every cluster when it is due; several observers share the work by leases."""
+
+from __future__ import annotations
+
+import datetime as dt
+import threading
+import uuid
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+
+import structlog
+from django.db import close_old_connections, connection
+from django.db.models import Q
+
+from clusters.clients.slurmrest import errors, tokens, versions
+from clusters.models import IdentityKind, Phase, SlurmEndpoint, SlurmIdentity
+from clusters.services import observation
+from jobs.observer import pace
+from jobs.observer.look import Memory, look
+from portal.lib import clock, crypto
+from portal.lib.errors import OutsideError
+from tenants.scoping import TenantQuerySet
+
+log = structlog.get_logger(__name__)
+
+LEASE = dt.timedelta(seconds=120)  # longer than any look: a few calls of ten seconds
+TICK = 0.25  # seconds
+THREADS = 10  # each holds a database connection while it looks
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """The right to look at one cluster for a while; `guard` shows whether somebody asked meanwhile."""
+
+    endpoint_id: int
+    guard: dt.datetime
+
+
+class Observer:
+    """One process of it. `step` claims what is due and hands it to threads; `run` steps until stopped."""
+
+    def __init__(self, *, threads: int = THREADS) -> None:
+        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="look")
+        self._threads = threads
+        self._memories: dict[uuid.UUID, Memory] = {}
+        self._busy: dict[int, Future[None]] = {}
+
+    def run(self, stop: threading.Event) -> None:
+        """Until `stop` is set. A database that is away for a while is waited for."""
+        while not stop.is_set():
+            try:
+                self.step()
+            except Exception:  # the loop must outlive a restart of the database
+                log.exception("observer.step_failed")
+                connection.close()
+                stop.wait(2)
+            stop.wait(TICK)
+        self._pool.shutdown(wait=True, cancel_futures=True)
+
+    def step(self) -> int:
+        """Start a look at each cluster that is due; returns how many were started."""
+        self._busy = {key: future for key, future in self._busy.items() if not future.done()}
+        started = 0
+        for endpoint_id in self._due()[: max(0, self._threads - len(self._busy))]:
+            claimed = claim(endpoint_id)
+            if claimed is not None:
+                self._busy[endpoint_id] = self._pool.submit(self._look, claimed)
+                started += 1
+        return started
+
+    def wait(self) -> None:
+        """Until the looks that were started have ended; for tests."""
+        for future in list(self._busy.values()):
+            future.result(timeout=60)
+
+    def _due(self) -> list[int]:
+        return list(due(clock.now()).exclude(pk__in=list(self._busy)).values_list("pk", flat=True))
+
+    def _look(self, claimed: Claim) -> None:
+        close_old_connections()
+        try:
+            observe(claimed, self._memories)
+        except Exception:  # a bug with one cluster must not stop the others
+            log.exception("observer.look_failed", endpoint=claimed.endpoint_id)
+            release(claimed, pace.LONGEST_PAUSE)
+        finally:
+            connection.close()
+
+
+def due(now: dt.datetime) -> TenantQuerySet[SlurmEndpoint]:
+    """Endpoints of clusters that were ready once, whose time has come and at which nobody looks."""
+    return (
+        SlurmEndpoint.objects.filter(
+            Q(next_observe_at=None) | Q(next_observe_at__lte=now),
+            Q(lease_until=None) | Q(lease_until__lte=now),
+            cluster__ready_at__isnull=False,
+            cluster__wanted=True,
+            cluster__phase__in=[Phase.READY, Phase.DEGRADED, Phase.PROVISIONING],
+        )
+        .exclude(url="")
+        .order_by("next_observe_at")
+    )
+
+
+def claim(endpoint_id: int) -> Claim | None:
+    """Take the lease by compare-and-swap; None if another observer was quicker."""
+    now = clock.now()
+    guard = now + LEASE
+    taken = due(now).filter(pk=endpoint_id).update(lease_until=guard, next_observe_at=guard)
+    return Claim(endpoint_id, guard) if taken else None
+
+
+def release(claimed: Claim, after: dt.timedelta) -> None:
+    """Give the lease back. Whoever asked for a look meanwhile moved `next_observe_at`: that stands."""
+    mine = SlurmEndpoint.objects.filter(pk=claimed.endpoint_id, lease_until=claimed.guard)
+    mine.filter(next_observe_at=claimed.guard).update(next_observe_at=clock.now() + after)
+    mine.update(lease_until=None)
+
+
+def observe(claimed: Claim, memories: dict[uuid.UUID, Memory]) -> None:
+    """One look under a lease, with what follows from its failure."""
+    endpoint = SlurmEndpoint.objects.select_related("cluster").get(pk=claimed.endpoint_id)
+    memory = memories.setdefault(endpoint.cluster_id, Memory())
+    try:
+        seen = look(endpoint, memory)
+    except OutsideError as error:
+        memories.pop(endpoint.cluster_id, None)  # whatever we knew of "unchanged since" is worth nothing now
+        log.warning(
+            "observer.trouble",
+            cluster=endpoint.cluster.external_name,
+            reason=error.reason,
+            error=error.message,
+            extract=getattr(error, "extract", ""),
+        )
+        observation.note_trouble(endpoint, at=clock.now(), trouble=error.message)
+        if isinstance(error, errors.VersionGone):
+            rediscover(endpoint)
+        release(claimed, pace.pause(endpoint.failures + 1))
+        return
+    release(claimed, pace.interval(endpoint.cluster_id, active=seen.active))
+
+
+def rediscover(endpoint: SlurmEndpoint) -> None:
+    """Ask which API versions are left after an upgrade, and remember the best."""
+    observer = SlurmIdentity.objects.get(
+        cluster_id=endpoint.cluster_id, kind=IdentityKind.OBSERVER, active=True
+    )
+    key = crypto.unseal(bytes(endpoint.sealed_jwt_key))
+    try:
+        found = versions.discover(endpoint.url, observer.name, lambda: tokens.mint(observer.name, key))
+    except OutsideError as error:
+        observation.note_trouble(endpoint, at=clock.now(), trouble=error.message)
+        return
+    SlurmEndpoint.objects.filter(pk=endpoint.pk).update(api_version=found.api, release=found.release[:20])
+    log.info("observer.version", cluster=endpoint.cluster.external_name, version=found.api)

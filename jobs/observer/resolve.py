@@ -1,0 +1,103 @@
+"""Finds out what became of submits whose answer was lost: by their mark, and never by trying again."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+from django.db import transaction
+from django.db.models import Q
+
+from clusters.models import Cluster
+from jobs import live
+from jobs.models import Job, Submission, SubmissionState
+from portal.lib import clock
+from tenants.live.topics import Topic, publish
+
+SENDER_DIED = dt.timedelta(seconds=40)  # a request has a deadline of ten
+STILL_ON_THE_WAY = dt.timedelta(seconds=20)  # slurmrestd may hold a submit so long before Slurm has it
+FORGOTTEN = dt.timedelta(seconds=240)  # less than MinJobAge: until then a job that ended is still listed
+SOUGHT_FOR = dt.timedelta(days=1)
+CLOCKS = dt.timedelta(minutes=2)  # how far Slurm's clock may be from ours
+
+
+def resolve_submissions(cluster: Cluster, *, looked_at: dt.datetime, complete: bool) -> None:
+    """After a look that began at `looked_at` was saved: settle what can be settled.
+
+    A submit that turns up late is still found when it was said not to have arrived.
+    """
+    sought = Q(state=SubmissionState.CHECKING) | Q(
+        state__in=(SubmissionState.ABSENT, SubmissionState.UNKNOWN), sent_at__gte=looked_at - SOUGHT_FOR
+    )
+    dead = Q(state=SubmissionState.SENDING, sent_at__lt=looked_at - SENDER_DIED)
+    for submission in Submission.objects.filter(cluster=cluster).filter(sought | dead):
+        found = find_job(submission)
+        if found is not None:
+            accept_found(submission, found)
+        elif submission.state == SubmissionState.SENDING:
+            _settle(submission, SubmissionState.CHECKING, "The portal stopped while the job was being sent.")
+        elif submission.state == SubmissionState.CHECKING and complete:
+            _settle_absence(submission, looked_at)
+
+
+def find_job(submission: Submission) -> Job | None:
+    """The job with the submit's mark, if user, name and submit time agree too: anyone may copy a mark."""
+    rows = Job.objects.filter(
+        cluster_id=submission.cluster_id,
+        mark=submission.mark,
+        identity_id=submission.identity_id,
+        submit_time__gte=submission.created_at - CLOCKS,
+    )
+    if name := submission.request.get("name"):
+        rows = rows.filter(name=name)
+    found = list(rows.order_by("submit_time", "slurm_job_id"))
+    # of an array the record that bears the array's own id is the one to show
+    return next(
+        (row for row in found if row.array_job_id in {None, row.slurm_job_id}), next(iter(found), None)
+    )
+
+
+def accept_found(submission: Submission, job: Job) -> None:
+    """The job is there after all."""
+    with transaction.atomic():
+        moved = Submission.objects.filter(pk=submission.pk, state=submission.state).update(
+            state=SubmissionState.ACCEPTED,
+            slurm_job_id=job.array_job_id or job.slurm_job_id,
+            job=job,
+            answered_at=clock.now(),
+            message="",
+        )
+        if moved:
+            _publish(submission)
+
+
+def _settle_absence(submission: Submission, looked_at: dt.datetime) -> None:
+    age = looked_at - submission.sent_at
+    if age < STILL_ON_THE_WAY:
+        return
+    if age <= FORGOTTEN:
+        _settle(
+            submission,
+            SubmissionState.ABSENT,
+            "Slurm's complete list of jobs does not hold it: it did not arrive."
+            " Nothing runs twice if you send it again.",
+        )
+        return
+    _settle(
+        submission,
+        SubmissionState.UNKNOWN,
+        "It is not in Slurm's list. It was not possible to look soon enough: a short job could have come and"
+        " gone. Look into its output files before you submit it again.",
+    )
+
+
+def _settle(submission: Submission, state: SubmissionState, message: str) -> None:
+    with transaction.atomic():
+        moved = Submission.objects.filter(
+            pk=submission.pk, state=submission.state, sent_at=submission.sent_at
+        ).update(state=state, message=message)
+        if moved:
+            _publish(submission)
+
+
+def _publish(submission: Submission) -> None:
+    publish(Topic(submission.tenant_id, live.SUBMISSION, submission.pk))

@@ -1,0 +1,166 @@
+"""Compares records with rows and saves what changed: rows, events and topics in one transaction."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from django.db import transaction
+
+from clusters.clients.slurmrest.models import FINISHED_STATES, JobRecord
+from clusters.models import Cluster, SlurmEndpoint, SlurmIdentity
+from jobs import live
+from jobs.models import ACTIVE_STATES, Job, JobEvent, JobState
+from jobs.observer.columns import columns_of, is_our_check
+from portal.lib.types import JSONDict
+from tenants.live.topics import publish
+
+_COLUMNS = (
+    *("array_job_id", "array_task_id", "array_tasks", "task_count", "het_job_id", "het_offset", "name"),
+    *("user_name", "partition", "account", "qos", "state", "flags", "reason", "nodes", "node_count", "cpus"),
+    *("gpus", "memory_mib", "memory_per_cpu_mib", "time_limit_minutes", "exit_status", "exit_signal"),
+    *("submit_time", "eligible_time", "start_time", "end_time", "working_directory", "stdout_path"),
+    *("stderr_path", "comment", "mark", "restarts"),
+)
+_BATCH = 500
+
+
+@dataclass(slots=True)
+class Changes:
+    """What one look brought."""
+
+    new: list[Job] = field(default_factory=list)
+    changed: list[Job] = field(default_factory=list)
+    events: list[JobEvent] = field(default_factory=list)
+
+    @property
+    def rows(self) -> list[Job]:
+        """All rows that are not as they were."""
+        return [*self.new, *self.changed]
+
+
+def save_records(
+    cluster: Cluster, records: Sequence[JobRecord], *, looked_at: dt.datetime, complete: bool
+) -> Changes:
+    """Write what a look that began at `looked_at` told.
+
+    `complete`: these are all jobs that Slurm knows, so an active row that is missing has ended, and
+    how is not known. A row that was seen later than `looked_at` is left alone.
+    """
+    mine = [record for record in records if not is_our_check(record)]
+    with transaction.atomic():
+        # one writer at a time for each cluster: the observer, and whoever just submitted or cancelled
+        SlurmEndpoint.objects.select_for_update().filter(cluster=cluster).first()
+        changes = Changes()
+        rows = _Rows(cluster, [record.job_id for record in mine])
+        owners = _owners(cluster)
+        seen: set[object] = set()
+        for record in mine:
+            seen.add(_apply(changes, rows, owners, record, looked_at))
+        if complete:
+            _end_missing(changes, cluster, seen, looked_at)
+        _write(changes)
+    return changes
+
+
+class _Rows:
+    """The rows that records may belong to."""
+
+    def __init__(self, cluster: Cluster, job_ids: Iterable[int]) -> None:
+        self.cluster = cluster
+        self.exact: dict[tuple[int, dt.datetime], Job] = {}
+        self.latest: dict[int, Job] = {}
+        known = Job.objects.filter(cluster=cluster, slurm_job_id__in=set(job_ids)).order_by("submit_time")
+        for row in known:
+            self.exact[row.slurm_job_id, row.submit_time] = row
+            self.latest[row.slurm_job_id] = row
+
+    def find(self, record: JobRecord, columns: JSONDict) -> Job | None:
+        """By id and submit time; a requeue moves the submit time, and a placeholder had only guessed it."""
+        row = self.exact.get((record.job_id, columns["submit_time"]))
+        if row is not None:
+            return row
+        latest = self.latest.get(record.job_id)
+        if latest is None or latest.submit_time > columns["submit_time"] + dt.timedelta(minutes=10):
+            return None
+        requeued = record.restarts > latest.restarts
+        marked = bool(columns["mark"]) and latest.mark == columns["mark"] and latest.is_active
+        return latest if requeued or marked else None
+
+
+def _owners(cluster: Cluster) -> dict[str, SlurmIdentity]:
+    identities = SlurmIdentity.objects.filter(cluster=cluster).select_related("membership")
+    return {identity.name: identity for identity in identities}
+
+
+def _apply(
+    changes: Changes,
+    rows: _Rows,
+    owners: dict[str, SlurmIdentity],
+    record: JobRecord,
+    looked_at: dt.datetime,
+) -> object:
+    columns = columns_of(record)
+    row = rows.find(record, columns)
+    if row is None:
+        identity = owners.get(record.user_name or "")
+        row = Job(
+            tenant_id=rows.cluster.tenant_id,
+            cluster=rows.cluster,
+            identity=identity,
+            owner_id=identity.membership.user_id if identity and identity.membership else None,
+            slurm_job_id=record.job_id,
+            observed_at=looked_at,
+            **columns,
+        )
+        changes.new.append(row)
+        changes.events.append(_event(row, looked_at, is_new=True))
+    elif row.observed_at <= looked_at:
+        _update(changes, row, columns, looked_at)
+    return row.pk
+
+
+def _update(changes: Changes, row: Job, columns: JSONDict, looked_at: dt.datetime) -> None:
+    before = (row.state, row.reason)
+    fields = [name for name in _COLUMNS if getattr(row, name) != columns[name]]
+    if not fields:
+        return
+    for name in fields:
+        setattr(row, name, columns[name])
+    row.observed_at = looked_at
+    changes.changed.append(row)
+    if (row.state, row.reason) != before:
+        changes.events.append(_event(row, looked_at))
+
+
+def _end_missing(changes: Changes, cluster: Cluster, seen: set[object], looked_at: dt.datetime) -> None:
+    active = Job.objects.filter(cluster=cluster, state__in=ACTIVE_STATES, observed_at__lte=looked_at)
+    for row in active:
+        if row.pk not in seen:
+            row.state = JobState.ENDED
+            row.reason = ""
+            row.observed_at = looked_at
+            changes.changed.append(row)
+            changes.events.append(_event(row, looked_at))
+
+
+def _event(row: Job, looked_at: dt.datetime, *, is_new: bool = False) -> JobEvent:
+    """Slurm's own moment where it tells one and it has passed here, else ours."""
+    told: dt.datetime | None = looked_at
+    if row.state == JobState.PENDING and is_new:
+        told = row.submit_time
+    elif row.state == JobState.RUNNING:
+        told = row.start_time
+    elif row.state in FINISHED_STATES:
+        told = row.end_time
+    at = min(told, looked_at) if told is not None else looked_at
+    return JobEvent(job=row, at=at, state=row.state, reason=row.reason)
+
+
+def _write(changes: Changes) -> None:
+    Job.objects.bulk_create(changes.new, batch_size=_BATCH)
+    Job.objects.bulk_update(changes.changed, [*_COLUMNS, "observed_at"], batch_size=_BATCH)
+    JobEvent.objects.bulk_create(changes.events, batch_size=_BATCH)
+    for topic in live.of_jobs(changes.rows):
+        publish(topic)

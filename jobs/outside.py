@@ -1,0 +1,60 @@
+"""The outside calls that a request may wait for: submit, cancel, look at one job, read output.
+
+Everything else outside happens in workers and the observer. Each call has a deadline of ten seconds
+and acts as one account, with a token minted for it. Pages, API and admin reach clients only through here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from clusters.clients.slurmrest import tokens
+from clusters.clients.slurmrest.client import RestGateway
+from clusters.clients.slurmrest.gateway import SlurmGateway
+from clusters.clients.slurmrest.models import JobRecord, SubmitRequest, SubmitResult
+from clusters.models import SlurmEndpoint, SlurmIdentity
+from portal.lib import crypto
+from portal.lib.errors import WrongState
+from portal.lib.http import Outside
+
+DEADLINE = 10.0  # seconds, for each call
+
+
+@contextmanager
+def gateway_for(identity: SlurmIdentity, *, timeout: float = DEADLINE) -> Iterator[SlurmGateway]:
+    """Slurm as this account sees it. Raises WrongState while the cluster has no Slurm API."""
+    endpoint = SlurmEndpoint.objects.filter(cluster_id=identity.cluster_id).first()
+    if endpoint is None or not endpoint.url or not endpoint.api_version:
+        raise WrongState("This cluster has no Slurm API yet.", hint="Its page shows how far it is.")
+    key = crypto.unseal(bytes(endpoint.sealed_jwt_key))
+    session = Outside(endpoint.url, timeout=timeout)
+    try:
+        yield RestGateway(
+            endpoint.url,
+            endpoint.api_version,
+            identity.name,
+            lambda: tokens.mint(identity.name, key),
+            timeout,
+            session=session,
+        )
+    finally:
+        session.close()
+
+
+def submit(identity: SlurmIdentity, request: SubmitRequest) -> SubmitResult:
+    """Hand in a job as this account; see SlurmGateway for what it raises."""
+    with gateway_for(identity) as gateway:
+        return gateway.submit(request)
+
+
+def cancel(identity: SlurmIdentity, job: str) -> None:
+    """End a job or one array task ("12_3") as this account; see SlurmGateway for what it raises."""
+    with gateway_for(identity) as gateway:
+        gateway.cancel(job)
+
+
+def look(identity: SlurmIdentity, job_id: int) -> tuple[JobRecord, ...]:
+    """All records of one job; see SlurmGateway for what it raises."""
+    with gateway_for(identity) as gateway:
+        return gateway.job(job_id)

@@ -1,0 +1,75 @@
+"""Acts on jobs: a member on own ones, an admin on any, always as the account that owns the job."""
+
+from __future__ import annotations
+
+from clusters.clients.slurmrest import errors
+from jobs import outside
+from jobs.models import Job
+from jobs.observer.pace import poke
+from jobs.services.submissions import see_job
+from portal.lib.errors import NotAllowed, WrongState
+from tenants.actor import Actor
+from tenants.commands import command
+from tenants.rights import Action, may, require
+
+
+def is_own(actor: Actor, job: Job) -> bool:
+    """Whether the actor submitted it."""
+    return actor.user is not None and job.owner_id == actor.user.pk
+
+
+def may_act(actor: Actor, job: Job) -> bool:
+    """Whether the actor may act on this job."""
+    return may(actor, Action.ACT_ON_OWN_JOB if is_own(actor, job) else Action.ACT_ON_ANY_JOB)
+
+
+def may_read_output(actor: Actor, job: Job) -> bool:
+    """Whether the actor may see this job's script and output."""
+    return may(actor, Action.ACT_ON_OWN_JOB) if is_own(actor, job) else may(actor, Action.READ_ANY_OUTPUT)
+
+
+def require_output(actor: Actor, job: Job) -> None:
+    """Raise NotAllowed unless `may_read_output`."""
+    if not may_read_output(actor, job):
+        raise NotAllowed("Only who submitted a job and the tenant's admins see its script and output.")
+
+
+def cancel_job(*, actor: Actor, job: Job) -> Job:
+    """End a job, or one task of an array; the waiting rest of an array and a part of a het job end all of it.
+
+    Raises NotAllowed, WrongState when it ended already, and OutsideError.
+    """
+    require(actor, Action.ACT_ON_OWN_JOB if is_own(actor, job) else Action.ACT_ON_ANY_JOB)
+    if not job.is_active:
+        raise WrongState(f"Job {job.label} already ended: {job.get_state_display().lower()}.")
+    if job.identity is None:
+        raise WrongState(
+            "This job was not submitted by a member of the tenant, so nobody can be asked to end it."
+        )
+    detail = {
+        "job": job.label,
+        "cluster": job.cluster.name,
+        "as": job.identity.name,
+        "owner": str(job.owner),
+        "others": not is_own(actor, job),
+    }
+    # recorded before it is asked: what was done to somebody's job is never without a trace
+    with command("job.cancelled", actor=actor, target=job, detail=detail):
+        pass
+    try:
+        outside.cancel(job.identity, address_of(job))
+    except errors.UnknownJob as error:
+        poke(job.cluster)
+        raise WrongState(f"Job {job.label} already ended; Slurm has forgotten it.") from error
+    finally:
+        poke(job.cluster)
+    see_job(job.identity, job.array_job_id or job.slurm_job_id)
+    job.refresh_from_db()
+    return job
+
+
+def address_of(job: Job) -> str:
+    """How Slurm is told which job: a task as 500_7, because the last task bears the whole array's id."""
+    if job.array_job_id and job.array_task_id is not None:
+        return f"{job.array_job_id}_{job.array_task_id}"
+    return str(job.het_job_id or job.slurm_job_id)

@@ -1,0 +1,102 @@
+"""What a cluster can take, as last seen: the bounds of the submit form and of its checks."""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import dataclass
+
+from clusters.models import Cluster, Node, SlurmEndpoint, StepState
+from jobs.models import Partition
+
+DEFAULT_ARRAY_SIZE = 1001  # Slurm's own default of MaxArraySize
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionView:
+    """One partition, with the largest of its nodes."""
+
+    name: str
+    is_default: bool
+    is_open: bool
+    total_nodes: int
+    max_nodes: int | None
+    total_cpus: int
+    max_time: int | None  # minutes
+    default_time: int | None  # minutes
+    node_cpus: int = 0
+    node_memory: int = 0  # MiB
+    node_gpus: int = 0
+    gpus: int = 0
+    gpu_models: tuple[str, ...] = ()
+
+    @property
+    def title(self) -> str:
+        """For a choice: train · 2 nodes, each 8 CPUs, 31 GiB, 2 x a100."""
+        each = [f"{self.node_cpus} CPUs", f"{self.node_memory / 1024:.3g} GiB"]
+        if self.node_gpus:
+            each.append(f"{self.node_gpus} x {'/'.join(self.gpu_models) or 'GPU'}")
+        nodes = "1 node with" if self.total_nodes == 1 else f"{self.total_nodes} nodes, each"
+        known = f" · {nodes} {', '.join(each)}" if self.node_cpus else ""
+        return f"{self.name}{known}{'' if self.is_open else ' · closed'}"
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterView:
+    """What was seen of a cluster; no partitions: not looked at yet, so nothing is checked."""
+
+    partitions: tuple[PartitionView, ...]
+    max_array_size: int
+    observed_at: dt.datetime | None = None
+    unreachable_since: dt.datetime | None = None
+
+    @property
+    def default(self) -> PartitionView | None:
+        """The partition that Slurm takes when none is named."""
+        return next((partition for partition in self.partitions if partition.is_default), None)
+
+    def find(self, name: str | None) -> PartitionView | None:
+        """The named partition, or the default one."""
+        if name is None:
+            return self.default
+        return next((partition for partition in self.partitions if partition.name == name), None)
+
+
+def view_of(cluster: Cluster) -> ClusterView:
+    """From the rows of the last look."""
+    nodes = list(Node.objects.filter(cluster=cluster))
+    endpoint = SlurmEndpoint.objects.filter(cluster=cluster).first()
+    return ClusterView(
+        partitions=tuple(
+            _partition(row, [node for node in nodes if row.name in node.partitions])
+            for row in Partition.objects.filter(cluster=cluster).order_by("-is_default", "name")
+        ),
+        max_array_size=_max_array_size(cluster),
+        observed_at=endpoint.observed_at if endpoint else None,
+        unreachable_since=endpoint.unreachable_since if endpoint else None,
+    )
+
+
+def _partition(row: Partition, nodes: list[Node]) -> PartitionView:
+    return PartitionView(
+        name=row.name,
+        is_default=row.is_default,
+        is_open=row.state.upper() == "UP",
+        total_nodes=row.total_nodes,
+        max_nodes=row.max_nodes,
+        total_cpus=row.total_cpus,
+        max_time=row.max_time_minutes,
+        default_time=row.default_time_minutes,
+        node_cpus=max((node.cpus for node in nodes), default=0),
+        node_memory=max((node.memory_mib for node in nodes), default=0),
+        node_gpus=max((node.gpus for node in nodes), default=0),
+        gpus=row.gpus or sum(node.gpus for node in nodes),
+        gpu_models=tuple(row.gpu_models),
+    )
+
+
+def _max_array_size(cluster: Cluster) -> int:
+    slurm = StepState.objects.filter(cluster=cluster, name="slurm").values_list("facts", flat=True).first()
+    try:
+        return int((slurm or {}).get("max_array_size", DEFAULT_ARRAY_SIZE))
+    except ValueError:
+        return DEFAULT_ARRAY_SIZE

@@ -1,0 +1,239 @@
+"""Submits jobs, each exactly once: the row is committed before anything is sent."""
+
+from __future__ import annotations
+
+import uuid
+
+from django.db import IntegrityError
+
+from clusters.clients.slurmrest import errors
+from clusters.clients.slurmrest.models import SubmitRequest, SubmitResult
+from clusters.models import Cluster, Phase, SlurmIdentity
+from jobs import live, outside
+from jobs.models import Job, Submission, SubmissionState
+from jobs.observer.pace import poke
+from jobs.observer.rows import save_records
+from jobs.services import requests
+from jobs.services.capacity import view_of
+from jobs.services.drafts import Draft, Typed, read_draft
+from portal.lib import clock
+from portal.lib.errors import BadInput, NotAllowed, OutsideError, WrongState
+from tenants.actor import Actor
+from tenants.commands import command
+from tenants.ids import short_name
+from tenants.live.topics import Topic
+from tenants.rights import Action, require
+
+MOVES = {
+    SubmissionState.SENDING: {
+        SubmissionState.ACCEPTED,
+        SubmissionState.REFUSED,
+        SubmissionState.CHECKING,
+    },
+    SubmissionState.CHECKING: {
+        SubmissionState.ACCEPTED,
+        SubmissionState.ABSENT,
+        SubmissionState.UNKNOWN,
+    },
+    SubmissionState.ABSENT: {SubmissionState.SENDING, SubmissionState.ACCEPTED},
+    SubmissionState.UNKNOWN: {SubmissionState.ACCEPTED},
+}
+NOT_SENT = (errors.NotReachable, errors.TokenRefused, errors.VersionGone)
+NO_PLACE = frozenset({"", "begin", "nice", "requeue", "hold"})  # what the form has no field for
+
+
+def submit_job(*, actor: Actor, cluster: Cluster, typed: Typed, key: uuid.UUID) -> Submission:
+    """Submit once for each key: a second press of the same form gets the first one's submission.
+
+    Raises NotAllowed, WrongState, BadInput with its fields (also when Slurm refuses), and OutsideError
+    when the cluster's API cannot be reached; in all these cases there is no job. A lost answer raises
+    nothing: the submission is CHECKING until the observer has looked for its mark.
+    """
+    require(actor, Action.SUBMIT_JOB)
+    known = Submission.objects.filter(user=actor.user, key=key).first()
+    if known is not None:
+        return _same_cluster(known, cluster)
+    identity = identity_of(actor, cluster)
+    draft = read_draft(typed, view_of(cluster))
+    try:
+        submission, request = _record(actor, cluster, identity, draft, key)
+    except IntegrityError:
+        known = Submission.objects.filter(user=actor.user, key=key).first()
+        if known is None:
+            raise
+        return _same_cluster(known, cluster)
+    return _send(actor, submission, request)
+
+
+def send_again(*, actor: Actor, submission: Submission) -> Submission:
+    """Send the same request once more, after it was proved that it did not arrive.
+
+    Raises as submit_job does; WrongState unless the submission is ABSENT.
+    """
+    require(actor, Action.SUBMIT_JOB)
+    if submission.user_id != (actor.user.pk if actor.user else None):
+        raise NotAllowed("Only who submitted this can send it again.")
+    identity_of(actor, submission.cluster)
+    request = requests.again(submission)
+    with command("job.sent_again", actor=actor, target=submission, detail={"mark": submission.mark}) as done:
+        _move(submission, SubmissionState.SENDING, sent_at=clock.now(), message="")
+        done.publish(_topic(submission))
+    return _send(actor, submission, request)
+
+
+def identity_of(actor: Actor, cluster: Cluster) -> SlurmIdentity:
+    """The account as which the actor submits. Raises WrongState when there is none that works."""
+    if cluster.phase not in {Phase.READY, Phase.DEGRADED} and cluster.ready_at is None:
+        raise WrongState(f"This cluster is not ready: {cluster.get_phase_display().lower()}.")
+    if not cluster.wanted:
+        raise WrongState("This cluster is being removed and takes no more jobs.")
+    identity = SlurmIdentity.objects.filter(
+        cluster=cluster, active=True, membership__user=actor.user, membership__ended_at=None
+    ).first()
+    if identity is None:
+        raise WrongState(
+            "Your account in this cluster is still being made.", hint="Try again in a few seconds."
+        )
+    return identity
+
+
+def _same_cluster(known: Submission, cluster: Cluster) -> Submission:
+    if known.cluster_id != cluster.pk:
+        raise BadInput("This form was already used for another cluster.", hint="Open a new form.")
+    return known
+
+
+def _record(
+    actor: Actor, cluster: Cluster, identity: SlurmIdentity, draft: Draft, key: uuid.UUID
+) -> tuple[Submission, SubmitRequest]:
+    """The row and its audit event, committed before anything is sent."""
+    row_id = uuid.uuid4()
+    mark = short_name(row_id)
+    request, origins = requests.build(draft, identity=identity, mark=mark)
+    with command("job.submitted", actor=actor, tenant=cluster.tenant) as done:
+        submission = Submission.objects.create(
+            id=row_id,
+            tenant=cluster.tenant,
+            cluster=cluster,
+            user=actor.user,
+            identity=identity,
+            key=key,
+            mark=mark,
+            request=requests.to_json(request),
+            origins=origins,
+            script=request.script,
+            sealed_environment=requests.seal_environment(request),
+            sent_at=clock.now(),
+        )
+        done.target = submission
+        done.detail = {"cluster": cluster.name, "name": request.name, "partition": request.partition}
+    return submission, request
+
+
+def _send(actor: Actor, submission: Submission, request: SubmitRequest) -> Submission:
+    try:
+        result = outside.submit(submission.identity, request)
+    except errors.Unclear:
+        with command("job.unclear", actor=actor, target=submission) as done:
+            _move(submission, SubmissionState.CHECKING, message="The answer was lost on the way.")
+            done.publish(_topic(submission))
+        poke(submission.cluster)
+        return submission
+    except NOT_SENT as error:
+        _refuse(actor, submission, error)
+        raise
+    except errors.SlurmRefused as error:
+        _refuse(actor, submission, error)
+        raise _beside_its_field(error) from error
+    return _accept(actor, submission, result)
+
+
+def _refuse(actor: Actor, submission: Submission, error: OutsideError) -> None:
+    with command(
+        "job.refused", actor=actor, target=submission, detail={"reason": error.message[:500]}
+    ) as done:
+        _move(submission, SubmissionState.REFUSED, message=error.message, answered_at=clock.now())
+        done.publish(_topic(submission))
+
+
+def _beside_its_field(error: errors.SlurmRefused) -> BadInput:
+    """Slurm's own words, where the person can mend it."""
+    field = "" if error.field in NO_PLACE else error.field
+    told = f"Slurm refused this: {error.message.rstrip('.')}."
+    return BadInput("Slurm refused the job. Nothing was submitted.", fields={field: told})
+
+
+def _accept(actor: Actor, submission: Submission, result: SubmitResult) -> Submission:
+    """Keep the id first; the job's row comes from one look, else from what we know."""
+    message = " ".join(result.warnings)[:2000]
+    with command(
+        "job.accepted", actor=actor, target=submission, detail={"slurm_job_id": result.job_id}
+    ) as done:
+        _move(
+            submission,
+            SubmissionState.ACCEPTED,
+            slurm_job_id=result.job_id,
+            message=message,
+            answered_at=clock.now(),
+        )
+        done.publish(_topic(submission))
+    submission.job = see_job(submission.identity, result.job_id) or _placeholder(submission)
+    submission.save(update_fields=["job"])
+    poke(submission.cluster)
+    return submission
+
+
+def see_job(identity: SlurmIdentity, job_id: int) -> Job | None:
+    """Look at one job now and keep what is seen; None when that does not work: the observer comes soon."""
+    looked_at = clock.now()
+    try:
+        records = outside.look(identity, job_id)
+    except OutsideError:
+        return None
+    save_records(identity.cluster, records, looked_at=looked_at, complete=False)
+    rows = Job.objects.filter(cluster_id=identity.cluster_id, slurm_job_id=job_id, identity=identity)
+    return rows.order_by("-submit_time").first()
+
+
+def _placeholder(submission: Submission) -> Job:
+    """A row for a job that Slurm took and nobody could look at yet; found again by id and mark."""
+    known = Job.objects.filter(
+        cluster_id=submission.cluster_id, slurm_job_id=submission.slurm_job_id, mark=submission.mark
+    ).first()
+    if known is not None:
+        return known
+    asked = submission.request
+    return Job.objects.create(
+        tenant_id=submission.tenant_id,
+        cluster_id=submission.cluster_id,
+        identity=submission.identity,
+        owner=submission.user,
+        slurm_job_id=submission.slurm_job_id,
+        name=asked.get("name", ""),
+        user_name=submission.identity.name,
+        partition=asked.get("partition", ""),
+        state="PENDING",
+        submit_time=submission.sent_at,
+        working_directory=asked.get("working_directory", ""),
+        comment=asked.get("comment", ""),
+        mark=submission.mark,
+        observed_at=submission.sent_at,
+    )
+
+
+def _move(submission: Submission, to: SubmissionState, **columns: object) -> None:
+    """Compare-and-swap along MOVES. Raises WrongState when someone else moved it."""
+    sources = [source for source, targets in MOVES.items() if to in targets]
+    if submission.state not in sources:
+        raise WrongState(f"This submission is {submission.get_state_display().lower()}.")
+    moved = Submission.objects.filter(pk=submission.pk, state=submission.state).update(state=to, **columns)
+    if not moved:
+        submission.refresh_from_db()
+        raise WrongState(f"This submission is {submission.get_state_display().lower()} meanwhile.")
+    submission.state = to
+    for name, value in columns.items():
+        setattr(submission, name, value)
+
+
+def _topic(submission: Submission) -> Topic:
+    return Topic(submission.tenant_id, live.SUBMISSION, submission.pk)
