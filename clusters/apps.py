@@ -1,4 +1,4 @@
-"""Registers the live kinds of orders and clusters."""
+"""Registers the live kinds of orders and clusters, and follows who belongs to a tenant."""
 
 from __future__ import annotations
 
@@ -10,3 +10,10 @@ class ClustersConfig(AppConfig):
 
     name = "clusters"
     verbose_name = "Orders and clusters"
+
+    def ready(self) -> None:
+        """Models can be imported from here on."""
+        from clusters.services.identities import membership_changed  # noqa: PLC0415
+        from tenants import hooks  # noqa: PLC0415
+
+        hooks.membership_changed.append(membership_changed)

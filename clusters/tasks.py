@@ -20,19 +20,19 @@ BATCH = 200
 PLAN_AGAIN = dt.timedelta(seconds=20)
 
 
-@shared_task(name="clusters.reconcile")
+@shared_task(name="clusters.reconcile")  # type: ignore[untyped-decorator]
 def reconcile(cluster_id: str) -> None:
     """One pass over one cluster."""
     engine.reconcile(cluster_id)
 
 
-@shared_task(name="clusters.make_plan")
+@shared_task(name="clusters.make_plan")  # type: ignore[untyped-decorator]
 def make_plan(order_id: str) -> None:
     """The plan of one order that waits for approval."""
     plan.make_plan(order_id)
 
 
-@shared_task(name="clusters.reconcile_due")
+@shared_task(name="clusters.reconcile_due")  # type: ignore[untyped-decorator]
 def reconcile_due() -> None:
     """The truth behind all hints: what is due, what is to end, which orders lack a plan."""
     now = clock.now()

@@ -74,6 +74,6 @@ def step_context(cluster: Cluster) -> StepContext:
     return StepContext(
         spec=cluster_spec(cluster),
         settings=site_settings(cluster.site),
-        secrets={"slurm-jwt-key": unseal(endpoint.sealed_jwt_key)} if endpoint else {},
+        secrets={"slurm-jwt-key": unseal(bytes(endpoint.sealed_jwt_key))} if endpoint else {},
         ports=ports_of(cluster),
     )

@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import replace
+from uuid import UUID
 
 import structlog
 
@@ -27,7 +28,7 @@ log = structlog.get_logger(__name__)
 BUDGET = 20.0  # seconds after which a pass begins nothing new; each outside call takes under 30
 
 
-def reconcile(cluster_id: object) -> None:
+def reconcile(cluster_id: UUID | str) -> None:
     """One pass over one cluster; returns at once if another worker has it or there is nothing to do."""
     lease = claim(cluster_id)
     if lease is None:

@@ -32,7 +32,7 @@ class Lease:
     generation: int
 
 
-def claim(cluster_id: object) -> Lease | None:
+def claim(cluster_id: UUID | str) -> Lease | None:
     """Compare and swap. None if another worker holds it, or there is nothing to do with this cluster."""
     row = (
         Cluster.objects.filter(pk=cluster_id, paused=False)

@@ -132,6 +132,8 @@ def _refuse_ended(cluster: Cluster) -> None:
 
 
 def _termination(actor: Actor, cluster: Cluster, key: UUID) -> Order:
+    if actor.user is None:
+        raise NotAllowed
     scheduled = Order.objects.filter(cluster=cluster, kind=OrderKind.TERMINATE, state=OrderState.APPROVED)
     if known := scheduled.first():
         return known

@@ -52,7 +52,7 @@ def _ensure(cluster: Cluster, key: str, kind: IdentityKind, membership: Membersh
             kind=kind,
             name=account_name(cluster, key),
             uid=next_unix_id(),
-            gid=cluster.gid,
+            gid=cluster.gid or 0,
         )
         return True
     if not known.active:

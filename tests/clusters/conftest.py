@@ -1,0 +1,18 @@
+"""What the tests of clusters share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from clusters.provisioning.registry import FACTORIES
+from tests.clusters import fakes
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[fakes.World]:
+    """An empty outside for sites with the fake driver."""
+    yield fakes.install(tmp_path)
+    FACTORIES.pop(fakes.DRIVER, None)

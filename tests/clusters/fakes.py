@@ -1,0 +1,197 @@
+"""A site that does not exist: steps with state in a folder, so that it outlives a killed worker.
+
+Knobs (a JSON file in the folder) make a step slow, fail or lose its answer. Every verb is written to a
+log; `creations` says what was made how often.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import os
+import signal
+from dataclasses import dataclass
+from pathlib import Path
+
+from clusters.models import Site
+from clusters.provisioning.registry import FACTORIES
+from clusters.provisioning.steps import ClusterSpec, Observed, Step, StepContext
+from portal.lib.errors import PermanentError, TemporaryError
+from portal.lib.types import JSONDict
+
+DRIVER = "fake"
+NAMES: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("machines", ()),
+    ("fabric", ("machines",)),
+    ("slurm", ("machines", "fabric")),
+    ("identity", ("slurm",)),
+    ("smoke", ("identity",)),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """The outside: one file per thing that a step made."""
+
+    folder: Path
+
+    def thing(self, step: str, cluster: str) -> Path:
+        """The file of one thing."""
+        return self.folder / "things" / f"{step}.{cluster}.json"
+
+    def things(self) -> list[str]:
+        """Everything that exists."""
+        return sorted(path.stem for path in (self.folder / "things").glob("*.json"))
+
+    def set(self, step: str, **knobs: object) -> None:
+        """fail: temporary, permanent or bug; on: verb that fails (apply); lost: the answer of apply gets
+        lost; slow: observations until ready."""
+        every = self.knobs()
+        every[step] = knobs
+        write(self.folder / "knobs.json", every)
+
+    def knobs(self) -> JSONDict:
+        """All knobs."""
+        return read(self.folder / "knobs.json")
+
+    def log(self, step: str, verb: str, what: str = "") -> None:
+        """Add a line; one write of less than a page is never torn."""
+        with (self.folder / "log").open("a", encoding="utf-8") as file:
+            file.write(f"{step} {verb} {what}\n")
+
+    def calls(self, verb: str) -> list[str]:
+        """Steps on which the verb was called, in order."""
+        return [line.split()[0] for line in self.lines() if line.split()[1] == verb]
+
+    def lines(self) -> list[str]:
+        """The log."""
+        path = self.folder / "log"
+        return path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+
+    def fault(self, point: str) -> None:
+        """Die here if the knob "die_at" names this point: the n-th one that is passed in this process."""
+        wanted = os.environ.get("FAKE_DIE_AT")
+        if wanted is None:
+            return
+        _passed.append(point)
+        if len(_passed) == int(wanted):
+            self.log("worker", "killed", point)
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
+_passed: list[str] = []
+
+
+class FakeStep:
+    """One step with state."""
+
+    component = "Fake"
+
+    def __init__(self, world: World, name: str, needs: tuple[str, ...]) -> None:
+        self.world = world
+        self.name = name
+        self.needs = needs
+        self.deadline = dt.timedelta(seconds=60)
+
+    def describe(self, spec: ClusterSpec) -> tuple[str, ...]:
+        machines = [machine for pool in spec.pools for machine in pool.machines]
+        return tuple(f"{self.name} of {machine}" for machine in machines)
+
+    def observe(self, ctx: StepContext) -> Observed:
+        self._verb("observe")
+        thing = read(self.world.thing(self.name, ctx.spec.name))
+        if not thing:
+            return Observed(exists=False)
+        slow = int(self.world.knobs().get(self.name, {}).get("slow", 0))
+        looks = int(thing.get("looks", 0)) + 1
+        write(self.world.thing(self.name, ctx.spec.name), {**thing, "looks": looks})
+        in_sync = thing["wanted"] == wanted(ctx.spec)
+        return Observed(
+            exists=True,
+            in_sync=in_sync,
+            ready=in_sync and looks > slow,
+            reason="" if looks > slow else "Starting",
+            message="" if looks > slow else "It is starting.",
+            facts=self._facts(ctx),
+        )
+
+    def apply(self, ctx: StepContext) -> None:
+        self._verb("apply")
+        path = self.world.thing(self.name, ctx.spec.name)
+        known = read(path)
+        if not known:
+            self.world.log(self.name, "created", ctx.spec.name)
+        write(path, {"wanted": wanted(ctx.spec), "cluster": ctx.spec.id, "looks": known.get("looks", 0)})
+        self._after("apply")
+
+    def remove(self, ctx: StepContext) -> None:
+        self._verb("remove")
+        self.world.thing(self.name, ctx.spec.name).unlink(missing_ok=True)
+        self._after("remove")
+
+    def _facts(self, ctx: StepContext) -> dict[str, str]:
+        if self.name == "slurm":
+            return {"url": "http://127.0.0.1:9", "api_version": "v0.0.38", "release": "22.05.8"}
+        return {"needs": ",".join(sorted(ctx.facts))}
+
+    def _verb(self, verb: str) -> None:
+        self.world.fault(f"{self.name} before {verb}")
+        self.world.log(self.name, verb)
+        knobs = self.world.knobs().get(self.name, {})
+        if knobs.get("fail") and verb in str(knobs.get("on", "observe apply remove")).split():
+            raise_as(str(knobs["fail"]))
+
+    def _after(self, verb: str) -> None:
+        self.world.fault(f"{self.name} after {verb}")
+        if self.world.knobs().get(self.name, {}).get("lost"):
+            raise TemporaryError("NoAnswer", "The answer got lost.")
+
+
+def raise_as(kind: str) -> None:
+    """The error that a knob names."""
+    if kind == "temporary":
+        raise TemporaryError("NotReachable", "It does not answer.")
+    if kind == "permanent":
+        raise PermanentError("NameTaken", "Somebody else has this name.", hint="Find out who.")
+    raise ZeroDivisionError("a bug of a driver's")
+
+
+def wanted(spec: ClusterSpec) -> JSONDict:
+    """What a thing should hold: pools with machines, and accounts."""
+    return {
+        "pools": {pool.name: list(pool.machines) for pool in spec.pools},
+        "accounts": [[account.name, account.active] for account in spec.accounts],
+    }
+
+
+def read(path: Path) -> JSONDict:
+    """A JSON object; empty where there is none."""
+    try:
+        found: JSONDict = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    return found
+
+
+def write(path: Path, content: JSONDict) -> None:
+    """Whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_suffix(".new")
+    draft.write_text(json.dumps(content), encoding="utf-8")
+    draft.replace(path)
+
+
+def steps(world: World) -> tuple[Step, ...]:
+    """The five steps."""
+    return tuple(FakeStep(world, name, needs) for name, needs in NAMES)
+
+
+def install(folder: Path) -> World:
+    """Let sites with the fake driver be served from this folder."""
+    world = World(folder)
+
+    def factory(site: Site) -> tuple[Step, ...]:
+        return steps(world)
+
+    FACTORIES[DRIVER] = factory
+    return world
