@@ -27,6 +27,7 @@ from tests.contract.slurmrest.accounts import Account, accounts
 
 pytestmark = pytest.mark.slow
 REPOSITORY = Path(__file__).parents[2]
+SOME = b"00000000-0000-4000-8000-000000000000"
 
 
 @dataclass
@@ -48,10 +49,10 @@ class Reader:
     def home(self) -> Path:
         return self.folder / "home"
 
-    def job(self, path: Path | str, *, stderr: str = "", **facts: object) -> uuid.UUID:
+    def job(self, path: Path | str, facts: dict[str, object] | None = None, *, stderr: str = "") -> uuid.UUID:
         """A job with this output path."""
         job_id = uuid.uuid4()
-        known = {"account": self.owner.name, "uid": self.owner.uid, "gid": self.owner.gid} | facts
+        known = {"account": self.owner.name, "uid": self.owner.uid, "gid": self.owner.gid} | (facts or {})
         self.targets[str(job_id)] = {
             "stdout": {"path": str(path), **known},
             "stderr": {"path": stderr, **known},
@@ -226,10 +227,10 @@ def test_the_child_shows_nothing_of_the_portals_memory(reader: Reader) -> None:
 def test_only_accounts_of_ours_with_their_own_ids(reader: Reader, facts: dict[str, object]) -> None:
     path = reader.write("ids.out", b"x")
     assert read(reader.socket, reader.job(path), "stdout", 0).state == "ok"
-    assert read(reader.socket, reader.job(path, **facts), "stdout", 0).state == "unknown"
+    assert read(reader.socket, reader.job(path, facts), "stdout", 0).state == "unknown"
     if "uid" in facts:
         named = {"account": reader.other.name, **facts}
-        assert read(reader.socket, reader.job(path, **named), "stdout", 0).state == "unknown"
+        assert read(reader.socket, reader.job(path, named), "stdout", 0).state == "unknown"
 
 
 def test_an_unknown_job_is_no_error(reader: Reader) -> None:
@@ -272,9 +273,9 @@ def test_only_the_portal_may_ask(reader: Reader) -> None:
         b"{}\n",
         b"not json\n",
         b'{"job": "x", "stream": "stdout"}\n',
-        b'{"job": "%s", "stream": "stdin"}\n' % str(uuid.uuid4()).encode(),
-        b'{"job": "%s", "stream": "stdout", "offset": -1}\n' % str(uuid.uuid4()).encode(),
-        b'{"job": "%s", "stream": "stdout", "path": "/etc/shadow"}\n' % str(uuid.uuid4()).encode(),
+        b'{"job": "%s", "stream": "stdin"}\n' % SOME,
+        b'{"job": "%s", "stream": "stdout", "offset": -1}\n' % SOME,
+        b'{"job": "%s", "stream": "stdout", "path": "/etc/shadow"}\n' % SOME,
         b"x" * 5000,
         b"",
     ],
