@@ -76,10 +76,10 @@ def _no_services(missing: list[str]) -> Iterator[None]:
     finally:
         if ours:
             POLICY.unlink(missing_ok=True)
-    helper = shutil.which("deb-systemd-helper")
+    systemctl = shutil.which("systemctl")
     for service in SERVICES:
-        if service in missing and helper:
-            _quietly([helper, "disable", f"{service}.service"])
+        if service in missing and systemctl:
+            _quietly([systemctl, "disable", f"{service}.service"])
         if service in missing and Path("/etc/init.d", service).exists():
             _quietly(["update-rc.d", service, "disable"])
 

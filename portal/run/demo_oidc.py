@@ -6,7 +6,6 @@ import logging
 import os
 import sys
 
-from oidc_provider_mock import User, app
 from werkzeug.serving import make_server
 
 from portal.run.people import PEOPLE
@@ -19,6 +18,10 @@ def main(port: int) -> None:
         sys.exit("The demo provider lets anyone in. It starts only with FREEHOLD_MODE=demo.")
     os.environ["AUTHLIB_INSECURE_TRANSPORT"] = "1"  # loopback without TLS
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(message)s")
+    logging.captureWarnings(capture=True)
+    logging.getLogger("py.warnings").setLevel(logging.ERROR)  # deprecations of others, said at import
+    from oidc_provider_mock import User, app  # noqa: PLC0415  (only now, for the line above)
+
     users = [User(sub=person.subject, claims=_without_subject(person.claims())) for person in PEOPLE]
     provider = app(require_nonce=True, user_claims=users)
     logging.getLogger("werkzeug").setLevel(logging.WARNING)  # not a line for each request

@@ -123,8 +123,6 @@ def extra_environment(part: Part) -> Mapping[str, str]:
     if part.name == "local":
         # it must be root, and its messages are JSON with ids only
         extra["PYTHONWARNINGS"] = "ignore:You're running the worker with superuser"
-    if part.name == "oidc":
-        extra["PYTHONWARNINGS"] = "ignore"  # another's deprecations are not news here
     return extra
 
 
