@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+
 from django.apps import AppConfig
 
 
@@ -10,3 +12,8 @@ class TenantsConfig(AppConfig):
 
     name = "tenants"
     verbose_name = "People and tenants"
+
+    def ready(self) -> None:
+        """Make our live kinds and the words of our verbs known."""
+        import_module("tenants.live.kinds")
+        import_module("tenants.audit")

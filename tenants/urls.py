@@ -4,11 +4,23 @@ from __future__ import annotations
 
 from django.urls import URLPattern, path
 
-from tenants.views import live, signin
+from tenants.views import audit, live, members, signin, welcome
 
 urlpatterns: list[URLPattern] = [
     path("signin/", signin.signin, name="signin"),
     path("signin/callback/", signin.callback, name="callback"),
     path("signout/", signin.signout, name="signout"),
+    path("welcome/", welcome.welcome, name="welcome"),
+    path("invitation/", welcome.invitation, name="invitation"),
+    path("invitation/<str:token>/", welcome.open_invitation, name="invitation-open"),
     path("t/<slug:tenant>/live/<str:kind>/<uuid:pk>/", live.live, name="live"),
+    path("t/<slug:tenant>/members/", members.members, name="members"),
+    path("t/<slug:tenant>/members/invite/", members.invite, name="invite"),
+    path("t/<slug:tenant>/members/leave/", members.leave, name="leave"),
+    path("t/<slug:tenant>/members/<uuid:pk>/", members.member, name="member"),
+    path("t/<slug:tenant>/members/<uuid:pk>/remove/", members.remove, name="member-remove"),
+    path("t/<slug:tenant>/invitations/<uuid:pk>/", members.invitation_link, name="invitation-link"),
+    path("t/<slug:tenant>/invitations/<uuid:pk>/revoke/", members.revoke, name="invitation-revoke"),
+    path("t/<slug:tenant>/audit/", audit.audit, name="audit"),
+    path("t/<slug:tenant>/audit/export/", audit.export, name="audit-export"),
 ]

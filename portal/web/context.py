@@ -6,23 +6,19 @@ from django.conf import settings
 from django.http import HttpRequest
 
 from portal.lib.types import JSONDict
+from portal.web.navigation import navigation, search_address
 from tenants.actor import NOBODY
-from tenants.models import Membership
+from tenants.services.members import tenants_of
 
 
 def frame(request: HttpRequest) -> JSONDict:
-    """Context processor: the actor, the person's tenants, the product's name."""
+    """Context processor: the actor, the person's tenants, where they can go, the product's name."""
     actor = getattr(request, "actor", NOBODY)
-    mine = (
-        Membership.objects.select_related("tenant")
-        .filter(user=actor.user, ended_at=None, tenant__suspended_at=None)
-        .order_by("tenant__name")
-        if actor.user is not None
-        else Membership.objects.none()
-    )
     return {
         "actor": actor,
-        "my_tenants": [membership.tenant for membership in mine],
+        "my_tenants": tenants_of(actor.user) if actor.user is not None else [],
+        "nav": navigation(actor, request.path),
+        "search_url": search_address(actor),
         "product": settings.PRODUCT_NAME,
         "demo": settings.MODE == "demo",
     }

@@ -8,6 +8,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from django.db import models
 
@@ -30,12 +31,12 @@ class LiveKind:
     """
 
     kind: str  # [a-z-]{1,20}
-    rows: Callable[[], TenantQuerySet[models.Model]]
+    rows: Callable[[], TenantQuerySet[Any]]
     template: str
-    context: Callable[[Actor, models.Model], JSONDict]
+    context: Callable[[Actor, Any], JSONDict]
     action: Action = Action.VIEW
     per_user: bool = False
-    as_of: Callable[[models.Model], dt.datetime | None] | None = None
+    as_of: Callable[[Any], dt.datetime | None] | None = None
 
     def topic(self, row: models.Model) -> Topic:
         """The topic of one row that was found through the door."""

@@ -1,1 +1,1 @@
-"""Every change to people and tenants, one module per noun; verbs first."""
+"""Every change of people and tenants: one command each."""

@@ -1,0 +1,52 @@
+"""Where a member can go inside a tenant: the left navigation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from django.urls import NoReverseMatch, reverse
+
+from portal.lib.types import JSONDict
+from tenants.actor import Actor
+from tenants.rights import Action, may
+
+# Label, name of the address, icon, what the role must allow. An address that nobody serves yet is left out.
+ITEMS = (
+    ("Overview", "overview", "overview", Action.VIEW),
+    ("Clusters", "clusters", "cluster", Action.VIEW),
+    ("Jobs", "jobs", "job", Action.VIEW),
+    ("Templates", "templates", "template", Action.VIEW),
+    ("Orders", "orders", "order", Action.VIEW),
+    ("Members", "members", "members", Action.VIEW),
+    ("Usage", "usage", "usage", Action.VIEW),
+    ("Audit", "audit", "audit", Action.READ_AUDIT),
+    ("Settings", "settings", "settings", Action.MANAGE_PEOPLE),
+)
+
+
+def navigation(actor: Actor, path: str) -> list[JSONDict]:
+    """The items for this role; the one whose address is the longest beginning of the path is current."""
+    items = list(_items(actor))
+    current = max((item["url"] for item in items if path.startswith(item["url"])), key=len, default="")
+    return [item | {"current": item["url"] == current} for item in items]
+
+
+def search_address(actor: Actor) -> str:
+    """Where the search box of the top bar leads; empty outside a tenant."""
+    return _address("search", actor.tenant.slug) if actor.tenant is not None else ""
+
+
+def _items(actor: Actor) -> Iterator[JSONDict]:
+    if actor.tenant is None:
+        return
+    for label, name, icon, action in ITEMS:
+        url = _address(name, actor.tenant.slug)
+        if url and may(actor, action):
+            yield {"label": label, "url": url, "icon": icon}
+
+
+def _address(name: str, slug: str) -> str:
+    try:
+        return reverse(name, args=[slug])
+    except NoReverseMatch:
+        return ""

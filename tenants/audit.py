@@ -1,0 +1,35 @@
+"""How the verbs of the audit trail read. Each app adds its own in AppConfig.ready."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+_WORDS: dict[str, str] = {}
+
+
+def register_verbs(words: Mapping[str, str]) -> None:
+    """Say how verbs read after a name: {"order.approved": "approved the order"}."""
+    _WORDS.update(words)
+
+
+def words_of(verb: str) -> str:
+    """The verb in words; one that nobody registered reads as it is written."""
+    return _WORDS.get(verb) or verb.replace(".", " ").replace("_", " ")
+
+
+register_verbs(
+    {
+        "person.registered": "signed in for the first time",
+        "person.signed_in": "signed in",
+        "person.signed_out": "signed out",
+        "person.shares_address": "has the e-mail address of another person",
+        "tenant.founded": "founded the tenant",
+        "member.role_changed": "changed the role of",
+        "member.removed": "removed the member",
+        "member.left": "left the tenant",
+        "invitation.made": "invited",
+        "invitation.accepted": "accepted",
+        "invitation.revoked": "took back",
+        "audit.exported": "exported the audit trail",
+    }
+)

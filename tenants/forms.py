@@ -1,0 +1,60 @@
+"""Forms of people and tenants: they parse and bound; what holds is checked by the services."""
+
+from __future__ import annotations
+
+from django import forms
+
+from portal.lib.errors import BadInput
+from tenants.models import Role
+
+ROLES = [
+    (Role.VIEWER, "Viewer: sees clusters and job rows"),
+    (Role.MEMBER, "Member: submits jobs and acts on own ones"),
+    (Role.ADMIN, "Admin: orders, people, any job"),
+    (Role.OWNER, "Owner: all, and alone names owners and terminates"),
+]
+
+
+class FoundForm(forms.Form):
+    """A new tenant."""
+
+    name = forms.CharField(
+        label="Name",
+        max_length=100,
+        help_text="Of your organisation or lab, as people know it. 1 to 100 characters.",
+        widget=forms.TextInput(attrs={"autocomplete": "organization"}),
+    )
+    slug = forms.CharField(
+        label="Short name",
+        min_length=3,
+        max_length=40,
+        help_text="In every address of your tenant, for ever. 3 to 40 of a to z, 0 to 9 and hyphens.",
+        widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false", "class": "mono"}),
+    )
+    terms = forms.BooleanField(label="I accept the terms of use for my organisation", required=False)
+
+
+class InviteForm(forms.Form):
+    """An invitation."""
+
+    email = forms.EmailField(
+        label="E-mail address",
+        max_length=254,
+        help_text="Only a person who signs in with this verified address can accept. At most 254 characters.",
+        widget=forms.EmailInput(attrs={"autocomplete": "off"}),
+    )
+    role = forms.ChoiceField(
+        label="Role", choices=ROLES, initial=Role.MEMBER, widget=forms.RadioSelect, help_text=""
+    )
+
+
+class RoleForm(forms.Form):
+    """Another role for a member."""
+
+    role = forms.ChoiceField(label="Role", choices=ROLES, widget=forms.RadioSelect)
+
+
+def show(error: BadInput, form: forms.Form) -> None:
+    """Put a service's refusal beside the fields; what no field holds stands above the form."""
+    for name, message in (error.fields or {"": error.message}).items():
+        form.add_error(name if name in form.fields else None, message)

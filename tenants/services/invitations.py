@@ -1,0 +1,199 @@
+"""Invitations: a token and a verified address together open a tenant, once."""
+
+from __future__ import annotations
+
+import datetime as dt
+import hashlib
+import secrets
+
+from django.conf import settings
+from django.core.exceptions import ValidationError
+from django.core.validators import validate_email
+
+from portal.lib import clock
+from portal.lib.errors import BadInput, NotAllowed, NotVisible, WrongState
+from tenants.actor import Actor
+from tenants.commands import Command, command
+from tenants.hooks import tell_membership_changed
+from tenants.live.kinds import MEMBERS
+from tenants.models import Invitation, Membership, Role, Tenant
+from tenants.rights import RIGHTS, Action, require
+from tenants.scoping import TenantQuerySet
+from tenants.services.members import check_role, set_role
+
+LIFETIME = dt.timedelta(days=7)
+MOST_OPEN = 200
+
+
+def invite(*, actor: Actor, email: str, role: str) -> tuple[Invitation, str]:
+    """A new invitation and its token, which is known only now: just the hash is kept."""
+    require(actor, Action.MANAGE_PEOPLE)
+    tenant = actor.tenant
+    assert tenant is not None  # noqa: S101  # `require` has seen a role, which only a tenant gives
+    assert actor.user is not None  # noqa: S101
+    check_role(actor, role)
+    email = email.strip()
+    _check_address(tenant, email)
+    open_ones = open_invitations(tenant)
+    if open_ones.count() >= MOST_OPEN:
+        raise WrongState(f"{MOST_OPEN} invitations are open.", hint="Revoke some that nobody needs.")
+    token = secrets.token_urlsafe(32)
+    with command("invitation.made", actor=actor, tenant=tenant) as done:
+        invitation = Invitation.objects.create(
+            tenant=tenant,
+            email=email,
+            role=role,
+            token_hash=hash_of(token),
+            invited_by=actor.user,
+            expires_at=clock.now() + LIFETIME,
+        )
+        done.target = invitation
+        done.detail |= {"role": role, "email": email}
+        done.publish(MEMBERS.topic(tenant))
+    return invitation, token
+
+
+def revoke_invitation(*, actor: Actor, invitation: Invitation) -> None:
+    """Make an open invitation useless."""
+    require(actor, Action.MANAGE_PEOPLE)
+    with command("invitation.revoked", actor=actor, target=invitation) as done:
+        rows = Invitation.objects.filter(pk=invitation.pk, accepted_at=None, revoked_at=None)
+        if rows.update(revoked_at=clock.now()) != 1:
+            raise WrongState(f"This invitation is {state_of(invitation)} already.")
+        done.publish(MEMBERS.topic(invitation.tenant))
+
+
+def find_invitation(*, actor: Actor, token: str) -> Invitation:
+    """The invitation of a link, for the person to whom it is addressed, if it can be accepted now.
+
+    Raises NotVisible for no such link, NotAllowed for another or unverified address, WrongState for one
+    that was used, revoked, has ended, or whose inviter may no longer invite. Changes nothing.
+    """
+    invitation = (
+        Invitation.objects.select_related("tenant", "invited_by")
+        .filter(token_hash=hash_of(token), tenant__suspended_at=None)
+        .first()
+    )
+    if invitation is None:
+        raise NotVisible(
+            "There is no invitation behind this link.", hint="Copy the whole link, or ask for a new one."
+        )
+    _check_person(actor, invitation)
+    state = state_of(invitation)
+    if state != "open":
+        raise WrongState(_CLOSED[state], hint=f"Ask {invitation.invited_by} for a new one.")
+    _check_inviter(_newest(invitation))
+    return invitation
+
+
+def accept_invitation(*, actor: Actor, token: str) -> Membership:
+    """Join the tenant. All is checked again here; of several open ones the newest role holds."""
+    found = find_invitation(actor=actor, token=token)
+    with command("invitation.accepted", actor=actor, tenant=found.tenant, target=found) as done:
+        Tenant.objects.select_for_update().get(pk=found.tenant_id)  # one acceptance at a time
+        newest = _newest(found)
+        now = clock.now()
+        rows = Invitation.objects.filter(pk=found.pk, accepted_at=None, revoked_at=None)
+        if rows.update(accepted_at=now, accepted_by=actor.user) != 1:
+            raise WrongState(_CLOSED["used"])
+        same = open_invitations(found.tenant).filter(email__iexact=found.email)
+        replaced = same.update(revoked_at=now)
+        done.detail |= {"role": newest.role, "others_closed": replaced}
+        done.publish(MEMBERS.topic(found.tenant))
+        return _join(done, actor, found.tenant, newest.role)
+
+
+def open_invitations(tenant: Tenant) -> TenantQuerySet[Invitation]:
+    """Those that can still be accepted."""
+    return Invitation.objects.filter(
+        tenant=tenant, accepted_at=None, revoked_at=None, expires_at__gt=clock.now()
+    )
+
+
+def state_of(invitation: Invitation) -> str:
+    """open, used, revoked or ended."""
+    if invitation.accepted_at:
+        return "used"
+    if invitation.revoked_at:
+        return "revoked"
+    return "ended" if invitation.expires_at <= clock.now() else "open"
+
+
+def masked(email: str) -> str:
+    """Enough of an address to recognise one's own: a…n@example.org."""
+    local, _, domain = email.rpartition("@")
+    return f"{local[:1]}…{local[-1:] if len(local) > 2 else ''}@{domain}"
+
+
+def hash_of(token: str) -> str:
+    """What is kept of a token. It has 256 random bits: no salt and no slow hash are needed."""
+    return hashlib.sha256(token.encode()).hexdigest()
+
+
+_CLOSED = {
+    "used": "This invitation was used already. Each works once.",
+    "revoked": "This invitation was taken back, or replaced by another.",
+    "ended": "This invitation has ended. Each is good for seven days.",
+}
+
+
+def _check_address(tenant: Tenant, email: str) -> None:
+    try:
+        validate_email(email)
+    except ValidationError as error:
+        raise BadInput(fields={"email": "Enter one e-mail address, such as ada@example.org."}) from error
+    if len(email) > 254:
+        raise BadInput(fields={"email": "An address has at most 254 characters."})
+    members = Membership.objects.filter(
+        tenant=tenant, ended_at=None, user__email__iexact=email, user__email_verified=True
+    )
+    if members.exists():
+        raise BadInput(fields={"email": "This person is a member already. Change the role on Members."})
+
+
+def _check_person(actor: Actor, invitation: Invitation) -> None:
+    identity = actor.identity
+    if actor.user is None or identity is None:
+        raise NotAllowed("Sign in to accept an invitation.")
+    if identity.email.lower() != invitation.email.lower():
+        raise NotAllowed(
+            f"This invitation is for {masked(invitation.email)}, and you are signed in with another address.",
+            hint="Sign out and sign in with that address, or ask for an invitation to yours.",
+        )
+    if not identity.email_verified or identity.issuer not in settings.OIDC_TRUSTED_ISSUERS:
+        raise NotAllowed(
+            "Your identity provider has not verified your address, so it cannot open an invitation.",
+            hint="Verify it at your identity provider, then sign out and in again.",
+        )
+
+
+def _newest(invitation: Invitation) -> Invitation:
+    same = open_invitations(invitation.tenant).filter(email__iexact=invitation.email)
+    return same.select_related("invited_by").order_by("-created_at", "-pk").first() or invitation
+
+
+def _check_inviter(invitation: Invitation) -> None:
+    """The right to invite must still be there when it is used."""
+    needed = {Action.MANAGE_PEOPLE} | ({Action.NAME_OWNERS} if invitation.role == Role.OWNER else set())
+    role = (
+        Membership.objects.filter(
+            tenant=invitation.tenant_id, user=invitation.invited_by, ended_at=None, user__is_active=True
+        )
+        .values_list("role", flat=True)
+        .first()
+    )
+    if role is None or not needed <= RIGHTS[role]:
+        raise WrongState(
+            "The person who invited you may no longer do so.",
+            hint="Ask another owner or admin of the tenant.",
+        )
+
+
+def _join(done: Command, actor: Actor, tenant: Tenant, role: str) -> Membership:
+    present = Membership.objects.filter(tenant=tenant, user=actor.user, ended_at=None).first()
+    if present is not None:
+        return set_role(done, present, role) if present.role != role else present
+    assert actor.user is not None  # noqa: S101  # seen by _check_person
+    membership = Membership.objects.create(tenant=tenant, user=actor.user, role=role)
+    tell_membership_changed(membership)
+    return membership

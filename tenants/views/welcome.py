@@ -1,0 +1,69 @@
+"""For people without a tenant: found one, or accept an invitation."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_GET, require_http_methods
+
+from portal.lib.errors import BadInput, FreeholdError
+from tenants.forms import FoundForm, show
+from tenants.services.invitations import accept_invitation, find_invitation
+from tenants.services.tenants import found_tenant, suggest_slug
+from tenants.web import TenantRequest, signed_in
+
+TOKEN_KEY = "invitation"  # noqa: S105  # the session's key, not a secret
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@signed_in
+def welcome(request: TenantRequest) -> HttpResponse:
+    """Found a tenant; says what happens next, and whether an invitation waits in this browser."""
+    form = FoundForm(request.POST if request.method == "POST" else None)
+    if request.method == "POST" and form.is_valid():
+        try:
+            tenant = found_tenant(
+                actor=request.actor,
+                name=form.cleaned_data["name"],
+                slug=form.cleaned_data["slug"],
+                terms_accepted=form.cleaned_data["terms"],
+            )
+        except BadInput as error:
+            show(error, form)
+        else:
+            messages.success(request, f"{tenant.name} is founded, and you own it.")
+            return redirect(f"/t/{tenant.slug}/")
+    context = {
+        "form": form,
+        "invited": TOKEN_KEY in request.session,
+        "suggestion": suggest_slug(form["name"].value()) if form.errors and form["name"].value() else "",
+    }
+    return render(request, "portal/welcome.html", context, status=400 if form.errors else 200)
+
+
+@never_cache
+@require_GET
+def open_invitation(request: TenantRequest, token: str) -> HttpResponse:
+    """Keep the token of the link in the session, away from addresses and logs. Changes nothing else."""
+    request.session[TOKEN_KEY] = token[:100]
+    return redirect("invitation")
+
+
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+@signed_in
+def invitation(request: TenantRequest) -> HttpResponse:
+    """Who invites into which tenant, and a button; only the button accepts."""
+    token = str(request.session.get(TOKEN_KEY, ""))
+    try:
+        if request.method == "POST":
+            membership = accept_invitation(actor=request.actor, token=token)
+            request.session.pop(TOKEN_KEY, None)
+            messages.success(request, f"You are now {membership.role} of {membership.tenant}.")
+            return redirect(f"/t/{membership.tenant.slug}/")
+        found = find_invitation(actor=request.actor, token=token)
+    except FreeholdError as error:
+        return render(request, "tenants/invitation_refused.html", {"error": error}, status=error.status)
+    return render(request, "tenants/invitation.html", {"invitation": found})
