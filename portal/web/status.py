@@ -12,13 +12,13 @@ ICONS = {
     "red": "fail",
     "grey": "ended",
 }
-# Lower case; the words of orders, clusters, steps, nodes, machines, submissions, invitations and Slurm's jobs.
+# Lower case; the words of orders, clusters, steps, nodes, machines, submissions, invitations and jobs.
 TONES = {
     "neutral": "draft submitted pending waiting suspended paused open queued invited reserved requeued held",
-    "blue": "approved provisioning progressing working running completing configuring sending checking wiping "
-    "deleting removing allocated mixed in_use planned",
+    "blue": "approved provisioning progressing working running completing configuring sending checking "
+    "wiping deleting removing allocated mixed in_use planned",
     "green": "ready fulfilled completed good accepted free idle active up current",
-    "amber": "degraded stalled attention draining drained drift late maint",
+    "amber": "degraded stalled attention draining drained drift late maint absent",
     "red": "failed rejected refused timeout node_fail boot_fail deadline out_of_memory broken down error",
     "grey": "cancelled deleted gone ended preempted unknown expired revoked skipped off left",
 }
@@ -41,6 +41,7 @@ WORDS = {
     "attention": "Needs attention",
     "ended": "Ended, result not known",
     "late": "Not reachable",
+    "absent": "Did not arrive",
 }
 OTHER_ICONS = {
     "unknown": "unknown",

@@ -1,4 +1,4 @@
-/* Freehold's own script. Pages are plain forms and links; this adds comfort and live regions. No dependency. */
+/* Pages are plain forms and links; this adds comfort and live regions. No dependency. */
 (() => {
   "use strict";
   const { body, documentElement: root } = document;
@@ -74,8 +74,12 @@
   }
 
   // Forms: sent once; given back when the page comes back.
+  const token = () => /(?:^|; )csrftoken=(\w+)/.exec(document.cookie)?.[1];
   on("submit", (event) => {
     const form = event.target;
+    // A person who signed in again in another tab has a new token; this page's form still goes through.
+    const field = $("[name=csrfmiddlewaretoken]", form);
+    if (field) field.value = token() || field.value;
     if (!form.matches("[data-once]")) return;
     if ("sending" in form.dataset) { event.preventDefault(); event.stopImmediatePropagation(); return; }
     form.dataset.sending = "";
@@ -93,6 +97,7 @@
       delete button.dataset.words;
     }
   }
+  on("htmx:configRequest", ({ detail }) => { if (token()) detail.headers["X-CSRFToken"] = token(); });
   on("htmx:afterRequest", ({ target }) => target.matches?.("form[data-sending]") && release(target));
   on("change", ({ target }) => {
     if (target.matches("[data-submit]")) target.form.requestSubmit();
@@ -119,11 +124,10 @@
       await navigator.clipboard.writeText(button.dataset.copy ?? source.innerText);
     } catch {
       getSelection().selectAllChildren(source);
-      if (!document.execCommand("copy")) said = "Press Ctrl+C";
+      said = "Press Ctrl+C";
     }
     button.dataset.words = button.innerHTML;
-    button.innerHTML = '<span class="done" role="status"></span>';
-    button.firstChild.textContent = said;
+    button.innerHTML = `<span class="done" role="status">${said}</span>`;
     setTimeout(() => { button.innerHTML = button.dataset.words; delete button.dataset.words; }, 1600);
   }
   on("click", (event) => {
@@ -131,9 +135,9 @@
     let element;
     if (found("[data-theme-switch]")) switchTheme();
     else if ((element = found("[data-copy], [data-copy-from]"))) copy(element);
-    else if ((element = found("[data-dialog]")) && !event.ctrlKey && !event.metaKey && !event.shiftKey) {
-      const dialog = byId(element.dataset.dialog);
-      if (dialog) { event.preventDefault(); dialog.showModal(); }
+    else if ((element = byId(found("[data-dialog]")?.dataset.dialog)) && !event.ctrlKey && !event.metaKey) {
+      event.preventDefault();
+      element.showModal();
     } else if (found("[data-close]") || event.target.matches("dialog.dialog")) found("dialog").close();
   });
 
@@ -167,9 +171,9 @@
     kept = null;
     for (const name of open) byId(name)?.setAttribute("open", "");
     if (active.isConnected || document.activeElement !== body) return;
-    const same = id ? byId(id) : href && $$("main a[href]").find((a) => a.getAttribute("href") === href && a.textContent === text);
+    const same = id ? byId(id) : $$("main a[href]").find((a) => a.getAttribute("href") === href && a.textContent === text);
     same?.focus({ preventScroll: true });
-    if (same && at) same.setSelectionRange(...at);
+    if (at) same?.setSelectionRange(...at);
   }
   const fresh = () => { tick(); restore(); tail(); settleToasts(); };
   for (const type of ["htmx:beforeSwap", "htmx:wsBeforeMessage"]) on(type, keep);
@@ -208,17 +212,15 @@
   // Answers that are not the page's.
   function signedOut() {
     const banner = byId("signed-out");
-    if (!banner) return;
-    banner.hidden = false;
-    $("a", banner).href = location.href;
+    if (banner) banner.hidden = false;
   }
   on("htmx:responseError", ({ detail: { xhr, requestConfig } }) => {
     if (xhr.status === 401) signedOut();
-    else if (requestConfig.verb !== "get") toast(`That was not done: the portal answered ${xhr.status}. Reload the page to see how things stand.`);
+    else if (requestConfig.verb !== "get") toast(`Not done: the portal answered ${xhr.status}. Reload the page to see how things stand.`);
   });
   on("htmx:sendError", ({ detail: { requestConfig } }) => {
     if (requestConfig.verb === "get") down();
-    else toast("The portal did not answer. What you typed is still here; try again in a moment.");
+    else toast("The portal did not answer. What you typed is still here: try again.");
   });
 
   const zone = $("[data-zone]");

@@ -14,6 +14,7 @@ from portal.lib import clock
 from portal.web.status import look_of
 
 register = template.Library()
+NOTHING = "\N{EN DASH}"
 MODEL_ICONS = {
     "Order": "order",
     "Cluster": "cluster",
@@ -89,7 +90,7 @@ def badge(status: object, word: object = "", size: str = "") -> SafeString:
 def when(at: datetime | None, empty: str = "") -> SafeString:
     """A moment: UTC in the page, relative in the reader's zone once the script runs; `empty` where None."""
     if not at:
-        return format_html('<span class="muted">{}</span>', empty or "–")
+        return format_html('<span class="muted">{}</span>', empty or NOTHING)
     utc = at.astimezone(UTC)
     return format_html(
         '<time datetime="{}" data-relative>{}</time>',
@@ -129,9 +130,9 @@ def brief(seconds: int) -> str:
 
 @register.filter
 def duration(value: timedelta | float | None) -> str:
-    """A length of time in two units: 3 d 4 h, 1 h 04 min, 2 min 05 s, 8 s; "–" where None."""
+    """A length of time in two units: 3 d 4 h, 1 h 04 min, 2 min 05 s, 8 s; a dash where None."""
     if value is None:
-        return "–"
+        return NOTHING
     seconds = int(value.total_seconds() if isinstance(value, timedelta) else value)
     days, hours, minutes = seconds // 86400, seconds % 86400 // 3600, seconds % 3600 // 60
     if days:

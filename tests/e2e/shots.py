@@ -1,0 +1,146 @@
+"""`make shots`: a picture of every page at 1280 and 390 px, light and dark, into shots/.
+
+A page whose address has no builder in tests.e2e.shots_pages fails the run, and so does one that is wider
+than its window, answers with an error or writes to the console.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import sys
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from django.urls import reverse
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, StorageState
+
+from tests.e2e import shots_pages
+from tests.e2e.shots_pages import Facts
+
+FOLDER = Path(__file__).resolve().parents[2] / "shots"
+Scheme = Literal["light", "dark"]
+WIDTHS = {1280: 900, 390: 844}  # px
+SCHEMES: tuple[Scheme, ...] = ("light", "dark")
+TALLEST = 6000  # px; a longer page is cut
+NOBODY = StorageState(cookies=[], origins=[])
+
+
+@dataclass
+class Album:
+    """The pictures of one run and what was wrong with the pages."""
+
+    folder: Path = FOLDER
+    taken: list[Path] = field(default_factory=list)
+    faults: list[str] = field(default_factory=list)
+
+    def hear(self, address: str, line: ConsoleMessage) -> None:
+        """Errors on the console are faults of the page."""
+        if line.type == "error":
+            self.faults.append(f"{address}: {line.text}")
+
+
+def sign_in(page: Page, base: str, subject: str) -> None:
+    """Sign in through the demo provider's own form; the browser ends on a page of the portal."""
+    page.goto(f"{base}{reverse('signin')}")
+    if not page.url.startswith(base):
+        page.fill("input[name=sub]", subject)
+        page.get_by_role("button", name="Authorize").click()
+    page.wait_for_url(re.compile(f"^{re.escape(base)}/"))
+
+
+def states(browser: Browser, base: str, people: tuple[str, ...]) -> dict[str, StorageState]:
+    """The cookies of each person, signed in once."""
+    found: dict[str, StorageState] = {"nobody": NOBODY}
+    for subject in people:
+        context = browser.new_context()
+        sign_in(context.new_page(), base, subject)
+        found[subject] = context.storage_state()
+        context.close()
+    return found
+
+
+def take_all(browser: Browser, base: str, people: Mapping[str, StorageState], facts: Facts) -> Album:
+    """Picture every named page of the URLconf at the four settings."""
+    album = Album()
+    album.faults += [f"no builder for {name} in tests/e2e/shots_pages.py" for name in shots_pages.missing()]
+    album.faults += [f"no address for {name} of tests/e2e/shots_pages.py" for name in shots_pages.unknown()]
+    shutil.rmtree(album.folder, ignore_errors=True)
+    album.folder.mkdir(parents=True)
+    for who, state in people.items():
+        for width, height in WIDTHS.items():
+            for scheme in SCHEMES:
+                context = browser.new_context(
+                    storage_state=state,
+                    viewport={"width": width, "height": height},
+                    color_scheme=scheme,
+                    reduced_motion="reduce",
+                    timezone_id="UTC",
+                    locale="en-GB",
+                )
+                _take_for(context, base, who, facts, album, f"{width}-{scheme}")
+                context.close()
+    return album
+
+
+def _take_for(context: BrowserContext, base: str, who: str, facts: Facts, album: Album, setting: str) -> None:
+    page = context.new_page()
+    page.on("pageerror", lambda error: album.faults.append(f"{page.url}: {error}"))
+    page.on("console", lambda line: album.hear(page.url, line))
+    for name in sorted(set(shots_pages.names())):
+        if not shots_pages.is_page(name):
+            continue
+        for picture in shots_pages.builders_for(name):
+            if picture.who != who:
+                continue
+            try:
+                address = reverse(name, kwargs=dict(picture.arguments(facts))) + picture.tail
+            except KeyError as fact:
+                album.faults.append(f"{name}: the scene has no {fact}")
+                continue
+            label = re.sub(r"[^a-z0-9]+", "-", f"{name} {picture.label}".lower()).strip("-")
+            _take(page, f"{base}{address}", album, album.folder / f"{label}-{setting}.png")
+
+
+def _take(page: Page, address: str, album: Album, path: Path) -> None:
+    answer = page.goto(address)
+    page.evaluate("document.fonts.ready")
+    if answer is None or answer.status >= 400:
+        album.faults.append(f"{address}: answered {answer.status if answer else 'nothing'}")
+    width = (page.viewport_size or {"width": 0})["width"]
+    tall, wide = page.evaluate("[document.body.scrollHeight, document.documentElement.scrollWidth]")
+    if wide > width:
+        album.faults.append(f"{address}: {wide} px wide in a window of {width} px")
+    page.screenshot(
+        path=path,
+        full_page=True,
+        clip={"x": 0, "y": 0, "width": width, "height": min(max(tall, 1), TALLEST)},
+    )
+    album.taken.append(path)
+
+
+def main() -> int:
+    """Start a portal, furnish it, picture it; 1 when a page is missing or at fault."""
+    import django  # noqa: PLC0415  (settings come from tests.settings)
+
+    django.setup()
+    from tests.e2e import browser as browsers  # noqa: PLC0415
+    from tests.e2e import supervised  # noqa: PLC0415
+    from tests.e2e.shots_scene import facts_of  # noqa: PLC0415
+
+    with ExitStack() as stack:
+        portal = stack.enter_context(supervised.running())
+        browser = stack.enter_context(browsers.chromium())
+        people = states(browser, portal.url, ("ada", "rui", "otto"))
+        album = take_all(browser, portal.url, people, facts_of(portal))
+    for fault in album.faults:
+        print(f"shots: {fault}", file=sys.stderr)
+    print(f"shots: {len(album.taken)} pictures in {album.folder}")
+    return 1 if album.faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

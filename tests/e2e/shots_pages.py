@@ -1,0 +1,94 @@
+"""Which pages are pictured, as whom and of which things: the table of `make shots`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from typing import Any
+
+from django.urls import URLPattern, URLResolver, get_resolver
+
+Facts = Mapping[str, str]  # what was furnished: tenant, cluster, order, job, ... as text for an address
+Arguments = Callable[[Facts], Mapping[str, str]]
+
+
+def in_tenant(**names: str) -> Arguments:
+    """Arguments of a page below /t/<slug>/: the tenant and, for each other one, the fact of that name."""
+    return lambda facts: {"tenant": facts["tenant"], **{arg: facts[name] for arg, name in names.items()}}
+
+
+def bare(facts: Facts) -> Mapping[str, str]:
+    """No arguments."""
+    return {}
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """One picture: who looks, the arguments of the address, what follows it, and a name of its own."""
+
+    who: str = "ada"
+    arguments: Arguments = field(default=bare)
+    tail: str = ""  # "?state=FAILED" or "#steps"
+    label: str = ""  # where one address is pictured twice
+
+
+PAGES: dict[str, list[Page]] = {
+    "home": [Page(who="nobody")],
+    "styleguide": [Page()],
+    "admin:index": [Page(who="otto")],
+}
+# Addresses that show no page of their own, by the shell's pattern, and why.
+NOT_PAGES: dict[str, str] = {
+    "health": "answers machines",
+    "signin": "goes on to the provider",
+    "callback": "comes back from the provider",
+    "signout": "is a POST",
+    "live": "answers with a region of a page",
+    "admin:log*": "signing in and out is the portal's",
+    "admin:password_change*": "nobody has a password",
+    "admin:jsi18n": "is a script",
+    "admin:autocomplete": "answers machines",
+    "admin:view_on_site": "is a redirect",
+    "admin:app_list": "is a part of admin:index",
+    "admin:*_add": "is refused: nothing is made in the admin",
+    "admin:*_delete": "is refused: nothing is deleted in the admin",
+    "admin:*_history": "the audit trail tells it",
+}
+
+
+def names(patterns: list[Any] | None = None, prefix: str = "") -> Iterator[str]:
+    """Every named address of the URLconf, with its namespaces: "jobs", "admin:index"."""
+    for pattern in get_resolver().url_patterns if patterns is None else patterns:
+        if isinstance(pattern, URLResolver):
+            space = f"{prefix}{pattern.namespace}:" if pattern.namespace else prefix
+            yield from names(pattern.url_patterns, space)
+        elif isinstance(pattern, URLPattern) and pattern.name:
+            yield f"{prefix}{pattern.name}"
+
+
+def is_page(name: str) -> bool:
+    """Whether an address shows a page that a picture could be taken of."""
+    return not any(fnmatchcase(name, pattern) for pattern in NOT_PAGES)
+
+
+def builders_for(name: str) -> list[Page]:
+    """The pictures of one address; lists and single rows of the admin need no entry of their own."""
+    if name in PAGES:
+        return PAGES[name]
+    if fnmatchcase(name, "admin:*_changelist"):
+        return [Page(who="otto")]
+    if fnmatchcase(name, "admin:*_change"):
+        model = name.removeprefix("admin:").removesuffix("_change")
+        return [Page(who="otto", arguments=lambda facts: {"object_id": facts[f"first {model}"]})]
+    return []
+
+
+def missing() -> list[str]:
+    """Addresses of pages for which the table has no builder; `make shots` fails on the first."""
+    return sorted({name for name in names() if is_page(name) and not builders_for(name)})
+
+
+def unknown() -> list[str]:
+    """Entries of the table for which there is no address any more."""
+    return sorted(set(PAGES) - set(names()))
