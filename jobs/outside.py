@@ -9,11 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from django.conf import settings
+
 from clusters.clients.slurmrest import tokens
 from clusters.clients.slurmrest.client import RestGateway
 from clusters.clients.slurmrest.gateway import SlurmGateway
 from clusters.clients.slurmrest.models import JobRecord, SubmitRequest, SubmitResult
 from clusters.models import SlurmEndpoint, SlurmIdentity
+from jobs.models import Job
+from jobs.output_reader import client
+from jobs.output_reader.protocol import OutputChunk, Stream
 from portal.lib import crypto
 from portal.lib.errors import WrongState
 from portal.lib.http import Outside
@@ -58,3 +63,8 @@ def look(identity: SlurmIdentity, job_id: int) -> tuple[JobRecord, ...]:
     """All records of one job; see SlurmGateway for what it raises."""
     with gateway_for(identity) as gateway:
         return gateway.job(job_id)
+
+
+def read_output(job: Job, stream: Stream, offset: int | None = None) -> OutputChunk:
+    """At most 256 KiB of a job's output from an offset, or its last 64 KiB. Raises OutsideError."""
+    return client.read(settings.OUTPUT_SOCKET, job.pk, stream, offset, deadline=DEADLINE)

@@ -46,8 +46,11 @@ def home_of(identity: SlurmIdentity) -> str:
 def to_json(request: SubmitRequest) -> JSONDict:
     """To be kept and shown: what is set, without script, environment values and our mark."""
     built: JSONDict = msgspec.to_builtins(request)
+    # 0 is a value (all memory of the node), so nothing is dropped for being false
     shown = {
-        name: value for name, value in built.items() if name not in _NOT_KEPT and value not in {None, False}
+        name: value
+        for name, value in built.items()
+        if name not in _NOT_KEPT and value is not None and value is not False
     }
     comment, _ = split_mark(request.comment or "")
     shown.pop("comment", None)

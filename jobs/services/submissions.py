@@ -22,6 +22,7 @@ from tenants.actor import Actor
 from tenants.commands import command
 from tenants.ids import short_name
 from tenants.live.topics import Topic
+from tenants.models import User
 from tenants.rights import Action, require
 
 MOVES = {
@@ -50,13 +51,15 @@ def submit_job(*, actor: Actor, cluster: Cluster, typed: Typed, key: uuid.UUID) 
     nothing: the submission is CHECKING until the observer has looked for its mark.
     """
     require(actor, Action.SUBMIT_JOB)
+    if actor.user is None:
+        raise NotAllowed("Only people submit jobs.")
     known = Submission.objects.filter(user=actor.user, key=key).first()
     if known is not None:
         return _same_cluster(known, cluster)
     identity = identity_of(actor, cluster)
     draft = read_draft(typed, view_of(cluster))
     try:
-        submission, request = _record(actor, cluster, identity, draft, key)
+        submission, request = _record(actor, actor.user, identity, draft, key)
     except IntegrityError:
         known = Submission.objects.filter(user=actor.user, key=key).first()
         if known is None:
@@ -104,10 +107,10 @@ def _same_cluster(known: Submission, cluster: Cluster) -> Submission:
 
 
 def _record(
-    actor: Actor, cluster: Cluster, identity: SlurmIdentity, draft: Draft, key: uuid.UUID
+    actor: Actor, user: User, identity: SlurmIdentity, draft: Draft, key: uuid.UUID
 ) -> tuple[Submission, SubmitRequest]:
     """The row and its audit event, committed before anything is sent."""
-    row_id = uuid.uuid4()
+    row_id, cluster = uuid.uuid4(), identity.cluster
     mark = short_name(row_id)
     request, origins = requests.build(draft, identity=identity, mark=mark)
     with command("job.submitted", actor=actor, tenant=cluster.tenant) as done:
@@ -115,7 +118,7 @@ def _record(
             id=row_id,
             tenant=cluster.tenant,
             cluster=cluster,
-            user=actor.user,
+            user=user,
             identity=identity,
             key=key,
             mark=mark,
@@ -177,7 +180,7 @@ def _accept(actor: Actor, submission: Submission, result: SubmitResult) -> Submi
             answered_at=clock.now(),
         )
         done.publish(_topic(submission))
-    submission.job = see_job(submission.identity, result.job_id) or _placeholder(submission)
+    submission.job = see_job(submission.identity, result.job_id) or _placeholder(submission, result.job_id)
     submission.save(update_fields=["job"])
     poke(submission.cluster)
     return submission
@@ -195,10 +198,10 @@ def see_job(identity: SlurmIdentity, job_id: int) -> Job | None:
     return rows.order_by("-submit_time").first()
 
 
-def _placeholder(submission: Submission) -> Job:
+def _placeholder(submission: Submission, job_id: int) -> Job:
     """A row for a job that Slurm took and nobody could look at yet; found again by id and mark."""
     known = Job.objects.filter(
-        cluster_id=submission.cluster_id, slurm_job_id=submission.slurm_job_id, mark=submission.mark
+        cluster_id=submission.cluster_id, slurm_job_id=job_id, mark=submission.mark
     ).first()
     if known is not None:
         return known
@@ -208,7 +211,7 @@ def _placeholder(submission: Submission) -> Job:
         cluster_id=submission.cluster_id,
         identity=submission.identity,
         owner=submission.user,
-        slurm_job_id=submission.slurm_job_id,
+        slurm_job_id=job_id,
         name=asked.get("name", ""),
         user_name=submission.identity.name,
         partition=asked.get("partition", ""),

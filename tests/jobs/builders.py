@@ -1,0 +1,144 @@
+"""Builders of clusters that run jobs, and of jobs."""
+
+from __future__ import annotations
+
+import datetime as dt
+import itertools
+import uuid
+
+from clusters.models import Cluster, IdentityKind, Node, Phase, SlurmIdentity, StepState, StepStatus
+from clusters.services import identities
+from jobs.models import Job, Partition, Submission
+from jobs.services import requests
+from jobs.services.capacity import view_of
+from jobs.services.drafts import Typed, read_draft
+from portal.lib import clock
+from portal.lib.types import JSONDict
+from tenants.ids import short_name
+from tenants.models import Tenant, User
+from tests.clusters.builders import make_cluster
+
+SCRIPT = "#!/bin/bash\necho hello\n"
+HOMES = "/clusters/c-test/home"
+_numbers = itertools.count(1000)
+
+
+def make_slurm_cluster(tenant: Tenant, *, name: str = "gpu-a", nodes: int = 2) -> Cluster:
+    """A ready cluster with partition `train` of nodes with 8 CPUs, 32 GiB and 2 GPUs, seen a moment ago."""
+    cluster = make_cluster(tenant, name=name, nodes=nodes, phase=Phase.READY)
+    now = clock.now()
+    know_accounts(cluster, homes=HOMES)
+    Partition.objects.create(
+        cluster=cluster,
+        name="train",
+        state="UP",
+        is_default=True,
+        max_time_minutes=7 * 24 * 60,
+        default_time_minutes=60,
+        total_nodes=nodes,
+        total_cpus=8 * nodes,
+        gpus=2 * nodes,
+        gpu_models=["a100"],
+        observed_at=now,
+    )
+    Node.objects.bulk_create(
+        Node(
+            cluster=cluster,
+            name=f"n{number}",
+            partitions=["train"],
+            state="IDLE",
+            available=True,
+            cpus=8,
+            memory_mib=32768,
+            gpus=2,
+            observed_at=now,
+        )
+        for number in range(nodes)
+    )
+    cluster.slurm.observed_at = now
+    cluster.slurm.save(update_fields=["observed_at"])
+    return cluster
+
+
+def know_accounts(cluster: Cluster, *, homes: str) -> None:
+    """What the identity step reports: all active accounts work, and where their homes are."""
+    names = cluster.identities.filter(active=True).values_list("name", flat=True)
+    StepState.objects.update_or_create(
+        cluster=cluster,
+        name="identity",
+        defaults={
+            "position": 4,
+            "component": "Slurm",
+            "status": StepStatus.READY,
+            "facts": {"accounts": ",".join(names), "homes": homes},
+        },
+    )
+
+
+def identity_for(cluster: Cluster, user: User) -> SlurmIdentity:
+    """The account of a member, made if the member came after the cluster."""
+    mine = cluster.identities.filter(kind=IdentityKind.MEMBER, membership__user=user, active=True)
+    if not mine.exists():
+        identities.sync(cluster)
+        know_accounts(cluster, homes=HOMES)
+    return mine.get()
+
+
+def make_job(
+    cluster: Cluster, owner: User | None = None, *, state: str = "RUNNING", **columns: object
+) -> Job:
+    """A job as last seen, submitted five minutes ago; of the owner's account in the cluster."""
+    now = clock.now()
+    identity = identity_for(cluster, owner) if owner is not None else None
+    facts: JSONDict = {
+        "slurm_job_id": next(_numbers),
+        "name": "train-7b",
+        "user_name": identity.name if identity else "someone",
+        "partition": "train",
+        "node_count": 1,
+        "cpus": 4,
+        "gpus": 2,
+        "memory_mib": 16384,
+        "time_limit_minutes": 60,
+        "submit_time": now - dt.timedelta(minutes=5),
+        "eligible_time": now - dt.timedelta(minutes=5),
+        "start_time": None if state == "PENDING" else now - dt.timedelta(minutes=4),
+        "end_time": None if state in {"PENDING", "RUNNING"} else now - dt.timedelta(minutes=1),
+        "working_directory": f"{HOMES}/{identity.name}" if identity else "/",
+        "observed_at": now,
+    }
+    facts["stdout_path"] = f"{facts['working_directory']}/slurm-{facts['slurm_job_id']}.out"
+    return Job.objects.create(
+        tenant_id=cluster.tenant_id,
+        cluster=cluster,
+        identity=identity,
+        owner=owner,
+        state=state,
+        **(facts | columns),
+    )
+
+
+def make_submission(
+    cluster: Cluster, user: User, *, state: str = "checking", job: Job | None = None, **fields: str
+) -> Submission:
+    """A submit of the script above, sent a moment ago."""
+    identity = identity_for(cluster, user)
+    row_id = uuid.uuid4()
+    draft = read_draft(Typed(fields={"name": "train-7b", **fields}, script=SCRIPT), view_of(cluster))
+    request, origins = requests.build(draft, identity=identity, mark=short_name(row_id))
+    return Submission.objects.create(
+        id=row_id,
+        tenant_id=cluster.tenant_id,
+        cluster=cluster,
+        user=user,
+        identity=identity,
+        mark=short_name(row_id),
+        state=state,
+        request=requests.to_json(request),
+        origins=origins,
+        script=request.script,
+        sealed_environment=requests.seal_environment(request),
+        sent_at=clock.now(),
+        job=job,
+        slurm_job_id=job.slurm_job_id if job else None,
+    )
