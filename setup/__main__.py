@@ -42,13 +42,14 @@ def _become_root(arguments: list[str]) -> None:
     if not sudo:
         say("Root is needed, and sudo is missing: Freehold starts daemons and jobs as accounts of their own.")
         sys.exit(1)
-    ours = [
-        f"{name}={value}"
-        for name, value in os.environ.items()
-        if name.startswith("FREEHOLD_") or name == "CI"
-    ]
+    ours = [f"{name}={value}" for name, value in os.environ.items() if _is_for_us(name)]
     say("Going on as root by sudo")
     os.execv(sudo, [sudo, "env", *ours, sys.executable, "-m", "setup", *arguments])  # noqa: S606
+
+
+def _is_for_us(name: str) -> bool:
+    """What sudo would drop and the set-up or the portal needs."""
+    return name.startswith(("FREEHOLD_", "PIP_")) or name == "CI" or name.lower().endswith("_proxy")
 
 
 def _make_user() -> None:
