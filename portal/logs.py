@@ -46,3 +46,6 @@ def configure(settings: JSONDict) -> None:
     root.setLevel(settings["level"])
     logging.getLogger("asyncio").setLevel(logging.WARNING)
     logging.getLogger("uvicorn.access").setLevel(logging.WARNING)
+    # a scan of what is due runs every two seconds; its start and end are no news
+    for name in ("celery.worker.strategy", "celery.app.trace"):
+        logging.getLogger(name).setLevel(logging.WARNING)
