@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from collections.abc import Callable, Generator, Iterator
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser
+from playwright.sync_api import Error as PlaywrightError
 
 from tests.e2e import browser as browsers
 from tests.e2e import node_provider, small_portal, supervised
@@ -16,6 +17,7 @@ from tests.fixtures import started
 
 HERE = Path(__file__).parent
 NewPerson = Callable[..., Person]
+people_of = pytest.StashKey[list[Person]]()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -25,6 +27,20 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.slow)
             item.add_marker(pytest.mark.xdist_group("portal"))
             item.add_marker(pytest.mark.timeout(420))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Put what the pages show beside a failure."""
+    report = yield
+    if report.when == "call" and report.failed:
+        people = item.stash.get(people_of, None) or []
+        for number, someone in enumerate(people):
+            with suppress(PlaywrightError):
+                text = someone.page.locator("body").inner_text(timeout=2000)
+                shown = f"{someone.page.url}\n{someone.faults}\n\n{text[:3000]}"
+                report.sections.append((f"page of person {number}", shown))
+    return report
 
 
 @pytest.fixture(scope="session")
@@ -42,10 +58,17 @@ def browser() -> Iterator[Browser]:
 
 
 @pytest.fixture
-def new_person(browser: Browser) -> Iterator[NewPerson]:
+def new_person(browser: Browser, request: pytest.FixtureRequest) -> Iterator[NewPerson]:
     """Makes browser profiles; each is checked for faults when the test ends."""
+    made: list[Person] = request.node.stash.setdefault(people_of, [])
     with ExitStack() as stack:
-        yield lambda url, **options: stack.enter_context(browsers.person(browser, url, **options))
+
+        def make(url: str, *, javascript: bool = True, width: int = 1280) -> Person:
+            profile = browsers.person(browser, url, javascript=javascript, width=width)
+            made.append(stack.enter_context(profile))
+            return made[-1]
+
+        yield make
 
 
 @pytest.fixture(scope="module")
