@@ -97,10 +97,11 @@ class Session:
         self._console.say("Preparing database, static files and demo data")
         self._prepare(environment)
         self._console.say("Starting the portal")
-        self._supervisor.start_portal()
+        self._supervisor.start_pages()
         issuer, web = environment["OIDC_ISSUER"], environment["PUBLIC_URL"]
         for address in (f"{issuer}/.well-known/openid-configuration", f"{web}/health/"):
             self._wait(lambda url=address: _answers(url), START_SECONDS, f"{address} did not answer.")  # type: ignore[misc]
+        self._supervisor.start_rest()
         self._announce(environment, chosen)
 
     def _recover(self) -> None:

@@ -17,6 +17,7 @@ from supervisor.xmlrpc import SupervisorTransport
 from portal.run.layout import USER, Layout
 from portal.run.parts import PYTHON, Part, extra_environment
 
+FIRST = ("web", "oidc")
 PRIORITY = {"postgres": 1, "redis": 2, "portal": 3}  # the highest stops first
 
 
@@ -46,8 +47,13 @@ class Supervisor:
                 start_new_session=True,
             )
 
-    def start_portal(self) -> None:
-        """Start the parts that need the stores and the prepared database."""
+    def start_pages(self) -> None:
+        """Start what a browser needs, alone on the processor."""
+        for name in FIRST:
+            self._call("startProcess", f"portal:{name}", False)
+
+    def start_rest(self) -> None:
+        """Start the other parts."""
         self._call("startProcessGroup", "portal", False)
 
     def pids(self) -> dict[str, int]:
