@@ -19,6 +19,7 @@ from django.urls import reverse
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, StorageState
 
 from tests.e2e import shots_pages
+from tests.e2e.provider_pages import sign_in_at_demo
 from tests.e2e.shots_pages import Facts
 
 FOLDER = Path(__file__).resolve().parents[2] / "shots"
@@ -47,8 +48,7 @@ def sign_in(page: Page, base: str, subject: str) -> None:
     """Sign in through the demo provider's own form; the browser ends on a page of the portal."""
     page.goto(f"{base}{reverse('signin')}")
     if not page.url.startswith(base):
-        page.fill("input[name=sub]", subject)
-        page.get_by_role("button", name="Authorize").click()
+        sign_in_at_demo(page, subject)
     page.wait_for_url(re.compile(f"^{re.escape(base)}/"))
 
 
