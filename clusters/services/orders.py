@@ -30,11 +30,19 @@ def submit_order(*, actor: Actor, key: UUID, request: OrderRequest) -> Order:
     names = check(request)
     try:
         return _submit(actor=actor, key=key, request=request, names=names)
+    except _SentTwice as twice:
+        return twice.order
     except IntegrityError:
-        # two sends of one form at the same moment, and the other one won
-        if known := _known(actor, key):
-            return known
+        # keys are random: this one was copied from somebody else's form
         raise WrongState("This form was already used.", hint="Open the order form again.") from None
+
+
+class _SentTwice(Exception):
+    """Two sends of one form at the same moment, and the other one won: undo this one."""
+
+    def __init__(self, order: Order) -> None:
+        super().__init__()
+        self.order = order
 
 
 def cancel_order(*, actor: Actor, order: Order) -> Order:
@@ -88,6 +96,8 @@ def _submit(*, actor: Actor, key: UUID, request: OrderRequest, names: SafeNames)
     with command("order.submitted", actor=actor) as done:
         # one submit of a tenant at a time: names and quota are counted over its other orders
         tenant = Tenant.objects.select_for_update(no_key=True).get(pk=actor.tenant.pk)
+        if known := _known(actor, key):
+            raise _SentTwice(known)
         check_place(tenant, request, names)
         order = Order.objects.create(
             tenant=tenant,

@@ -10,6 +10,7 @@ import datetime as dt
 import json
 import os
 import signal
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -181,17 +182,21 @@ def write(path: Path, content: JSONDict) -> None:
     draft.replace(path)
 
 
-def steps(world: World) -> tuple[Step, ...]:
-    """The five steps."""
-    return tuple(FakeStep(world, name, needs) for name, needs in NAMES)
+def steps(world: World, names: Sequence[str] = ()) -> tuple[Step, ...]:
+    """The five steps, or those of these names."""
+    return tuple(
+        FakeStep(world, name, tuple(need for need in needs if not names or need in names))
+        for name, needs in NAMES
+        if not names or name in names
+    )
 
 
-def install(folder: Path) -> World:
+def install(folder: Path, names: Sequence[str] = ()) -> World:
     """Let sites with the fake driver be served from this folder."""
     world = World(folder)
 
     def factory(site: Site) -> tuple[Step, ...]:
-        return steps(world)
+        return steps(world, names)
 
     FACTORIES[DRIVER] = factory
     return world

@@ -1,0 +1,50 @@
+"""The demo's catalogue: one site on this machine, three flavors, machines and prices."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+from django.conf import settings
+from django.db import transaction
+
+from clusters.models import Flavor, Machine, Offering, Site
+from portal.lib.errors import PermanentError
+
+SITE = "demo"
+DRIVERS = {"machines": "local", "fabric": "local", "slurm": "local_slurm"}
+MACHINES = 10
+# name, GPU model, Slurm's type, GPUs, CPUs, MiB, network, price of a node and hour
+FLAVORS = (
+    ("a100-4", "NVIDIA A100 80 GB", "a100", 4, 16, 64 * 1024, "2 x 200 Gb/s", "9.80"),
+    ("h100-8", "NVIDIA H100 80 GB", "h100", 8, 64, 256 * 1024, "8 x 400 Gb/s", "31.20"),
+    ("cpu-32", "", "", 0, 32, 128 * 1024, "2 x 25 Gb/s", "1.10"),
+)
+
+
+def load() -> None:
+    """Make what is missing; what is there stays as it is. Raises PermanentError in production."""
+    if settings.PRODUCTION:
+        raise PermanentError("LocalInProduction", "The demo's site does not exist in production.")
+    with transaction.atomic():
+        site, _ = Site.objects.get_or_create(
+            slug=SITE, defaults={"name": "Demo site", "drivers": DRIVERS, "task_queue": "local"}
+        )
+        for name, model, gpu_type, gpus, cpus, memory, network, price in FLAVORS:
+            flavor, _ = Flavor.objects.get_or_create(
+                name=name,
+                defaults={
+                    "gpu_model": model,
+                    "gpu_type": gpu_type,
+                    "gpu_count": gpus,
+                    "cpus": cpus,
+                    "memory_mib": memory,
+                    "network": network,
+                },
+            )
+            Offering.objects.get_or_create(
+                site=site, flavor=flavor, defaults={"price_per_hour": Decimal(price)}
+            )
+            for number in range(1, MACHINES + 1):
+                Machine.objects.get_or_create(
+                    site=site, name=f"{name}-{number:02}", defaults={"flavor": flavor}
+                )

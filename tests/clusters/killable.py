@@ -1,0 +1,79 @@
+"""A worker to be killed: sets Django up once, then runs each pass in a forked child of its own.
+
+Each line of its input is FOLDER CLUSTER POINT: kill a worker at that point, let others go on until it is
+settled, and print what was made.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+
+import django
+
+django.setup()
+
+from django.db import connection  # noqa: E402
+
+from clusters.models import Cluster, Phase  # noqa: E402
+from clusters.provisioning import engine, lease, record  # noqa: E402
+from tests.clusters import fakes  # noqa: E402
+
+STEPS = ("machines", "slurm", "smoke")  # one that none needs, one in the middle, one at the end
+
+
+def run(world: fakes.World, cluster_id: str, die_at: int | None) -> bool:
+    """One pass in a child; True if it was killed."""
+    connection.close()
+    child = os.fork()
+    if child == 0:
+        if die_at is not None:
+            os.environ["FAKE_DIE_AT"] = str(die_at)
+        _fault_around_records(world)
+        try:
+            engine.reconcile(cluster_id)
+        finally:
+            os._exit(0)
+    _, status = os.waitpid(child, 0)
+    return os.WIFSIGNALED(status)
+
+
+def _fault_around_records(world: fakes.World) -> None:
+    real = lease.held
+
+    @contextmanager
+    def held(mine: lease.Lease):  # type: ignore[no-untyped-def]
+        world.fault("before a record")
+        with real(mine) as row:
+            yield row
+            world.fault("inside a record")
+        world.fault("after a record")
+
+    record.held = held
+    engine.effects.held = held
+
+
+def main(folder: str, cluster_id: str, die_at: str) -> None:
+    """Kill at one point, then let others go on until it is settled; print what happened as JSON."""
+    world = fakes.install(Path(folder), STEPS)
+    killed = run(world, cluster_id, int(die_at))
+    if killed:
+        # the lease of the dead ends by itself; the test does not wait for it
+        Cluster.objects.filter(pk=cluster_id).update(lease_until=None)
+    for _ in range(6):
+        run(world, cluster_id, None)
+        row = Cluster.objects.get(pk=cluster_id)
+        settled = row.phase == (Phase.READY if row.wanted else Phase.DELETED)
+        if settled:
+            break
+    result = {"killed": killed, "phase": row.phase, "made": world.calls("created"), "things": world.things()}
+    sys.stdout.write(json.dumps(result) + "\n")
+
+
+if __name__ == "__main__":
+    for line in sys.stdin:
+        main(*line.split())
+        sys.stdout.flush()
