@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
-from django.urls import URLPattern
+from django.urls import URLPattern, path
 
-urlpatterns: list[URLPattern] = []
+from tenants.live.consumer import LiveConsumer
+
+urlpatterns: list[URLPattern] = [path("ws/t/<slug:tenant>/", LiveConsumer.as_asgi())]
