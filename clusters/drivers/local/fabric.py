@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 
 from clusters.drivers.local import names
+from clusters.drivers.local.guard import guarded
 from clusters.drivers.local.ledger import Ledger
 from clusters.drivers.local.machines import site_folder
 from clusters.drivers.local.settings import LocalSettings
@@ -28,6 +29,7 @@ class FabricStep:
         ports = sum(len(pool.machines) for pool in spec.pools)
         return (f"VPC {spec.name} with {ports} switch port{'' if ports == 1 else 's'} (books only)",)
 
+    @guarded
     def observe(self, ctx: StepContext) -> Observed:
         """Compare both books with the spec."""
         present = [ledger.of_cluster(ctx.spec) for ledger, _ in self._books(ctx)]
@@ -46,12 +48,14 @@ class FabricStep:
             },
         )
 
+    @guarded
     def apply(self, ctx: StepContext) -> None:
         """Enter what is missing, take out what is too much."""
         names.check(ctx.spec, system_user=self._settings.system_user)
         for ledger, things in self._books(ctx):
             ledger.claim(ctx.spec, things)
 
+    @guarded
     def remove(self, ctx: StepContext) -> None:
         """Take the ports out, then the VPC."""
         for ledger, _ in reversed(self._books(ctx)):

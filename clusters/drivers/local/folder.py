@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from clusters.drivers.local import files
-from clusters.drivers.local.names import group_name
+from clusters.drivers.local import files, unix
+from clusters.drivers.local.names import group_name, is_free_id
 from clusters.provisioning.steps import ClusterSpec
 from portal.lib.errors import PermanentError, TemporaryError
 from portal.lib.types import JSONDict
@@ -103,6 +103,15 @@ def claim(folder: ClusterFolder, spec: ClusterSpec) -> None:
     draft.root.mkdir(mode=0o700)
     files.write_json(draft.mark, {**marks(spec), "group": group_name(spec.name), "gid": spec.gid})
     draft.root.rename(folder.root)
+
+
+def job_gids(folder: ClusterFolder) -> frozenset[int]:
+    """The group under which the cluster's jobs run, as our mark says; empty when that is not its group."""
+    mark = files.read_json(folder.mark) or {}
+    group, gid = mark.get("group"), mark.get("gid")
+    if not isinstance(group, str) or not isinstance(gid, int) or not is_free_id(gid):
+        return frozenset()
+    return frozenset({gid}) if unix.group_id(group) == gid else frozenset()
 
 
 @contextmanager

@@ -6,6 +6,7 @@ import datetime as dt
 
 from clusters.drivers.local import daemons, files, folder, names, slurm_plan, unix
 from clusters.drivers.local.folder import ClusterFolder
+from clusters.drivers.local.guard import guarded
 from clusters.drivers.local.settings import LocalSettings
 from clusters.drivers.slurm_probe import gateways
 from clusters.drivers.slurm_probe.identity import cancel_leftovers, check_identity
@@ -30,9 +31,10 @@ class IdentityStep:
         """One line per thing that this step will make, for the plan on the approval page."""
         return tuple(f"unix account {account.name} ({account.kind})" for account in spec.accounts)
 
+    @guarded
     def observe(self, ctx: StepContext) -> Observed:
         """Compare accounts, homes and the record of the probes with the spec."""
-        names.check(ctx.spec, system_user=self._settings.system_user)
+        names.check_cluster(ctx.spec)
         home = folder.of(self._settings.clusters, ctx.spec)
         ours = unix.users_with(unix.mark_of(ctx.spec))
         if not ours and not (folder.is_ours(home, ctx.spec) and _has_entries(home)):
@@ -57,6 +59,7 @@ class IdentityStep:
             facts={"accounts": ",".join(sorted(entry.pw_name for entry in ours)), "homes": str(home.homes)},
         )
 
+    @guarded
     def apply(self, ctx: StepContext) -> None:
         """Make and mend accounts, then show each active one with a held job that is cancelled at once."""
         names.check(ctx.spec, system_user=self._settings.system_user)
@@ -70,13 +73,14 @@ class IdentityStep:
             for account_name in _unproved(ctx, home):
                 _prove(ctx, home, account_name)
 
+    @guarded
     def remove(self, ctx: StepContext) -> None:
         """End the accounts' processes, remove the accounts and their homes."""
-        names.check(ctx.spec, system_user=self._settings.system_user)
+        names.check_cluster(ctx.spec)
         home = folder.of(self._settings.clusters, ctx.spec)
         ours = unix.users_with(unix.mark_of(ctx.spec))
         if ours:
-            daemons.end_jobs(str(home.conf).__eq__, {ctx.spec.gid})
+            daemons.end_jobs(str(home.conf).__eq__, folder.job_gids(home))
         for entry in ours:
             unix.remove_user(entry.pw_name)
         if folder.is_ours(home, ctx.spec):

@@ -6,6 +6,7 @@ import datetime as dt
 from pathlib import Path
 
 from clusters.drivers.local import names
+from clusters.drivers.local.guard import guarded
 from clusters.drivers.local.ledger import Ledger
 from clusters.drivers.local.settings import LocalSettings
 from clusters.provisioning.steps import ClusterSpec, Observed, StepContext
@@ -34,6 +35,7 @@ class MachinesStep:
             f"machine {machine} for pool {pool.name}" for pool in spec.pools for machine in pool.machines
         )
 
+    @guarded
     def observe(self, ctx: StepContext) -> Observed:
         """Compare the ledger with the allocation."""
         ledger = self._ledger(ctx)
@@ -50,11 +52,13 @@ class MachinesStep:
             facts={"machines": ",".join(sorted(str(entry["name"]) for entry in present.values()))},
         )
 
+    @guarded
     def apply(self, ctx: StepContext) -> None:
         """Enter what is missing, take out what is too much."""
         names.check(ctx.spec, system_user=self._settings.system_user)
         self._ledger(ctx).claim(ctx.spec, _things(ctx.spec))
 
+    @guarded
     def remove(self, ctx: StepContext) -> None:
         """Give all machines back."""
         self._ledger(ctx).release(ctx.spec)

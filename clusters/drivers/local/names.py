@@ -61,12 +61,17 @@ def longest_node_name(clusters: Path) -> int:
     return min(longest, 40)
 
 
-def check(spec: ClusterSpec, *, system_user: str) -> None:
-    """Refuse a spec that holds anything but what our own rules make. Raises PermanentError BadName."""
+def check_cluster(spec: ClusterSpec) -> None:
+    """Refuse names that cannot be those of a cluster; enough for looking and removing."""
     _require(CLUSTER.fullmatch(spec.name), "the cluster's name")
     _require(INSTALLATION.fullmatch(spec.installation), "the installation's name")
     _require(re.fullmatch(r"[0-9a-f-]{36}", spec.id), "the cluster's id")
-    _require(_is_free_id(spec.gid), "the cluster's group id")
+
+
+def check(spec: ClusterSpec, *, system_user: str) -> None:
+    """Refuse a spec that holds anything but what our own rules make. Raises PermanentError BadName."""
+    check_cluster(spec)
+    _require(is_free_id(spec.gid), "the cluster's group id")
     _require(len({pool.name for pool in spec.pools}) == len(spec.pools), "two pools' name")
     machines = [machine for pool in spec.pools for machine in pool.machines]
     _require(len(set(machines)) == len(machines), "a machine that stands in two pools")
@@ -90,10 +95,11 @@ def _check_pool(pool: PoolSpec) -> None:
 
 def _check_account(account: AccountSpec, gid: int, system_user: str) -> None:
     _require(ACCOUNT.fullmatch(account.name) and account.name != system_user, "an account's name")
-    _require(_is_free_id(account.uid) and account.gid == gid, "an account's uid or gid")
+    _require(is_free_id(account.uid) and account.gid == gid, "an account's uid or gid")
 
 
-def _is_free_id(number: int) -> bool:
+def is_free_id(number: int) -> bool:
+    """Whether a uid or gid may be one of ours: not the system's, not nobody's."""
     return number in FREE_IDS and number != NOBODY
 
 

@@ -13,6 +13,7 @@ from clusters.clients.slurmrest import tokens
 from clusters.drivers.local import daemons, files, folder, names, slurm_plan, slurmconf, unix
 from clusters.drivers.local.daemons import Daemon, Running
 from clusters.drivers.local.folder import ClusterFolder
+from clusters.drivers.local.guard import guarded
 from clusters.drivers.local.settings import LocalSettings
 from clusters.drivers.local.slurmconf import Rendered
 from clusters.drivers.slurm_probe import gateways
@@ -55,9 +56,10 @@ class SlurmStep:
         ]
         return (f"slurmctld and slurmrestd of cluster {spec.name}, with keys of their own", *nodes)
 
+    @guarded
     def observe(self, ctx: StepContext) -> Observed:
         """Look at files, processes, ports, and through slurmrestd at the nodes."""
-        names.check(ctx.spec, system_user=self._settings.system_user)
+        names.check_cluster(ctx.spec)
         home = folder.of(self._settings.clusters, ctx.spec)
         if not home.root.exists():
             left = _gone(home).exists() or daemons.find(str(home.conf).__eq__)
@@ -66,10 +68,14 @@ class SlurmStep:
             return Observed(exists=False, reason="NameTaken", message=str(folder.name_taken("a folder")))
         if not home.conf.exists():
             return Observed(exists=True, reason="NotStarted", message="Slurm is not set up yet.")
-        return self._compare(ctx, home)
+        try:
+            names.check(ctx.spec, system_user=self._settings.system_user)
+            return self._compare(ctx, home, self._wanted(ctx, home))
+        except PermanentError as error:
+            # what cannot be compared can still be removed
+            return Observed(exists=True, reason=error.reason, message=error.message)
 
-    def _compare(self, ctx: StepContext, home: ClusterFolder) -> Observed:
-        wanted = self._wanted(ctx, home)
+    def _compare(self, ctx: StepContext, home: ClusterFolder, wanted: _Wanted) -> Observed:
         facts = self._facts(ctx, home, wanted)
         slurm_ids = slurm_plan.ids_of(self._settings.slurm_user)
         running = daemons.of_cluster(home.conf, slurm_plan.owners(ctx.spec, slurm_ids[0]))
@@ -96,6 +102,7 @@ class SlurmStep:
             facts=facts,
         )
 
+    @guarded
     def apply(self, ctx: StepContext) -> None:
         """Write what differs, end what is outdated, start what is missing."""
         names.check(ctx.spec, system_user=self._settings.system_user)
@@ -113,18 +120,19 @@ class SlurmStep:
             self._write(home, wanted, slurm_ids)
             self._converge(ctx, home, wanted, slurm_plan.owners(ctx.spec, slurm_ids[0]))
 
+    @guarded
     def remove(self, ctx: StepContext) -> None:
         """End daemons and jobs, then remove group and folder. Raises TemporaryError while one runs."""
-        names.check(ctx.spec, system_user=self._settings.system_user)
+        names.check_cluster(ctx.spec)
         home = folder.of(self._settings.clusters, ctx.spec)
         if home.root.exists():
             if not folder.is_ours(home, ctx.spec):
                 return
             with folder.alone(home):
-                self._end(ctx.spec, home)
-                group = names.group_name(ctx.spec.name)
-                if unix.group_id(group) == ctx.spec.gid:
-                    unix.remove_group(group)
+                gids = folder.job_gids(home)
+                self._end(home, gids)
+                if gids:
+                    unix.remove_group(names.group_name(ctx.spec.name))
                 # moved first: half a folder without its mark would be nobody's
                 files.remove_tree(_gone(home))
                 home.root.rename(_gone(home))
@@ -262,11 +270,11 @@ class SlurmStep:
                 daemons.kill_trees(lost)
                 files.remove_tree(spool)
 
-    def _end(self, spec: ClusterSpec, home: ClusterFolder) -> None:
+    def _end(self, home: ClusterFolder, gids: frozenset[int]) -> None:
         mine = str(home.conf).__eq__
         found = daemons.find(mine)
         daemons.signal_all((one.record for one in found), signal.SIGKILL)
-        daemons.end_jobs(mine, {spec.gid})
+        daemons.end_jobs(mine, gids)
         if daemons.wait_gone((one.record for one in found), seconds=1) or daemons.find(mine):
             raise TemporaryError("StillStopping", "Some daemons of the cluster still end.")
 

@@ -11,6 +11,7 @@ from clusters.clients.slurmrest.gateway import SlurmGateway
 from clusters.clients.slurmrest.models import JobId
 from clusters.drivers.local import files, folder, names
 from clusters.drivers.local.folder import ClusterFolder
+from clusters.drivers.local.guard import guarded
 from clusters.drivers.local.settings import LocalSettings
 from clusters.drivers.slurm_probe import gateways, smoke
 from clusters.provisioning.steps import EMPTY, AccountSpec, ClusterSpec, Observed, PoolSpec, StepContext
@@ -40,9 +41,10 @@ class SmokeStep:
             for pool in spec.pools
         )
 
+    @guarded
     def observe(self, ctx: StepContext) -> Observed:
         """Look at the jobs that were handed in; what is seen to have worked is written down."""
-        names.check(ctx.spec, system_user=self._settings.system_user)
+        names.check_cluster(ctx.spec)
         home = folder.of(self._settings.clusters, ctx.spec)
         record = files.read_json(home.state("smoke")) if folder.is_ours(home, ctx.spec) else None
         if record is None:
@@ -57,6 +59,7 @@ class SmokeStep:
         in_sync, reason, message = min(waiting)  # what needs an apply comes first
         return Observed(exists=True, in_sync=in_sync, reason=reason, message=message, facts=facts)
 
+    @guarded
     def apply(self, ctx: StepContext) -> None:
         """Hand in a job for each pool that has none on its way; a third failure is a PermanentError."""
         names.check(ctx.spec, system_user=self._settings.system_user)
@@ -76,8 +79,10 @@ class SmokeStep:
                     self._try(ctx, home, record, pool, is_lost=found is None)
             files.write_json(home.state("smoke"), record)
 
+    @guarded
     def remove(self, ctx: StepContext) -> None:
         """Forget what was shown; the jobs go with the cluster."""
+        names.check_cluster(ctx.spec)
         home = folder.of(self._settings.clusters, ctx.spec)
         if folder.is_ours(home, ctx.spec):
             home.state("smoke").unlink(missing_ok=True)

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from clusters.drivers.local import daemons, files, unix
+from clusters.drivers.local import daemons, files, folder, unix
 from clusters.drivers.local.folder import ClusterFolder
 from clusters.drivers.local.ledger import CLUSTER, INSTALLATION
 from portal.lib.errors import FreeholdError, TemporaryError
@@ -28,13 +28,13 @@ class _Found:
     folder: ClusterFolder
     mark: unix.Mark
     group: str
-    gid: int
+    gids: frozenset[int]
 
 
 def stop_all(data: Path) -> int:
     """End every daemon and job of every cluster below `data`; returns how many processes. Keeps all data."""
     mine = _below(data)
-    gids = {cluster.gid for cluster in _clusters(data)}
+    gids = frozenset[int]().union(*(cluster.gids for cluster in _clusters(data)))
     found = daemons.find(mine)
     # no new job may start while the old ones end
     launching = [one.record for one in found if one.kind in {"slurmctld", "slurmd"}]
@@ -57,7 +57,7 @@ def remove_all(data: Path) -> int:
     for cluster in clusters:
         for entry in unix.users_with(cluster.mark):
             unix.remove_user(entry.pw_name)
-        if unix.group_id(cluster.group) == cluster.gid:
+        if cluster.gids:
             unix.remove_group(cluster.group)
         files.remove_tree(cluster.folder.root)
     if (data / "site").is_dir():
@@ -77,11 +77,8 @@ def _clusters(data: Path) -> list[_Found]:
         here = ClusterFolder(path)
         mark = files.read_json(here.mark)
         if mark and {INSTALLATION, CLUSTER, "group", "gid"} <= mark.keys():
-            found.append(
-                _Found(
-                    here, unix.Mark(mark[INSTALLATION], mark[CLUSTER]), str(mark["group"]), int(mark["gid"])
-                )
-            )
+            owner = unix.Mark(mark[INSTALLATION], mark[CLUSTER])
+            found.append(_Found(here, owner, str(mark["group"]), folder.job_gids(here)))
     return found
 
 
