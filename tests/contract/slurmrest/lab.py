@@ -1,0 +1,249 @@
+"""A private, real Slurm cluster in a temporary folder: munged, slurmctld, slurmd and slurmrestd.
+
+Needs root and Debian's packages slurmctld slurmd slurmrestd slurm-client slurm-wlm-jwt-plugin munge.
+"""
+
+from __future__ import annotations
+
+import os
+import pwd
+import secrets
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import psutil
+
+from clusters.clients.slurmrest import tokens
+from clusters.clients.slurmrest.client import RestGateway
+from portal.lib.errors import OutsideError
+from tests.contract.slurmrest.accounts import Account, accounts
+
+NODES, GPUS, CPUS, MEMORY = 2, 4, 8, 16000
+CONF = """\
+ClusterName={name}
+SlurmctldHost=localhost(127.0.0.1)
+SlurmctldPort={ctld}
+SlurmUser=slurm
+SlurmdUser=root
+AuthType=auth/munge
+AuthInfo=socket={root}/run/munge.sock
+CredType=cred/munge
+AuthAltTypes=auth/jwt
+AuthAltParameters=jwt_key={root}/etc/jwt.key
+StateSaveLocation={root}/state
+SlurmdSpoolDir={root}/spool/%n
+SlurmctldPidFile={root}/run/ctld.pid
+SlurmdPidFile={root}/run/slurmd-%n.pid
+SlurmctldLogFile={root}/log/slurmctld.log
+SlurmdLogFile={root}/log/slurmd-%n.log
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+JobAcctGatherType=jobacct_gather/none
+MpiDefault=none
+SelectType=select/cons_tres
+SelectTypeParameters=CR_Core_Memory
+GresTypes=gpu
+SlurmdParameters=config_overrides
+SchedulerParameters=sched_interval=2,bf_interval=5,batch_sched_delay=0,sched_min_interval=200000
+MaxArraySize=1001
+KillWait=2
+SlurmdTimeout=300
+MessageTimeout=10
+ReturnToService=2
+CommunicationParameters=NoInAddrAny,NoCtldInAddrAny
+DefMemPerCPU=100
+AccountingStorageType=accounting_storage/none
+NodeName={name}-n[1-{nodes}] NodeHostname=localhost NodeAddr=127.0.0.1 Port=[{first}-{last}] CPUs={cpus} \
+Boards=1 SocketsPerBoard=1 CoresPerSocket={cpus} ThreadsPerCore=1 RealMemory={memory} Gres=gpu:a100:{gpus} \
+State=UNKNOWN
+PartitionName=debug Nodes=ALL Default=YES DefaultTime=10 MaxTime=1-0 State=UP
+PartitionName=gpu Nodes=ALL DefaultTime=10 MaxTime=12:00:00 State=UP
+"""
+
+
+@dataclass
+class SlurmLab:
+    """A running cluster, its key, and accounts that may submit."""
+
+    root: Path
+    name: str
+    port: int
+    members: list[Account]
+    key: bytes = field(default_factory=lambda: secrets.token_bytes(32))
+    processes: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
+
+    @property
+    def url(self) -> str:
+        """slurmrestd."""
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def conf(self) -> Path:
+        """slurm.conf."""
+        return self.root / "etc" / "slurm.conf"
+
+    def gateway(self, member: int = 0, *, key: bytes | None = None, timeout: float = 20.0) -> RestGateway:
+        """Slurm as a member sees it; with another key for a token that should be refused."""
+        account = self.members[member].name
+        return RestGateway(
+            self.url, "v0.0.38", account, lambda: tokens.mint(account, key or self.key), timeout
+        )
+
+    def home(self, member: int = 0) -> Path:
+        """A folder that the member may write into."""
+        return self.root / "home" / self.members[member].name
+
+    def command(self, *command: str) -> str:
+        """A Slurm command as root, to look behind the gateway's back."""
+        environment = {"PATH": os.environ["PATH"], "SLURM_CONF": str(self.conf)}
+        return subprocess.run(command, env=environment, check=True, capture_output=True, text=True).stdout
+
+    def start(self) -> None:
+        """Start all daemons and wait until the nodes are idle."""
+        for folder in ("etc", "state", "spool", "log", "run", "bin", "home"):
+            (self.root / folder).mkdir()
+        self.write()
+        run, log = self.root / "run", self.root / "log"
+        munged = [f"--socket={run}/munge.sock", f"--key-file={self.root}/etc/munge.key", "--force"]
+        munged += [f"--pid-file={run}/munged.pid", f"--seed-file={run}/seed", f"--log-file={log}/munged.log"]
+        self.spawn("munged", "-F", *munged, user="slurm")
+        until((run / "munge.sock").exists, what="munged")
+        self.spawn("slurmctld", "-D", "-f", str(self.conf), user="slurm")
+        for index in range(1, NODES + 1):
+            (self.root / "spool" / f"{self.name}-n{index}").mkdir()
+            step = str(self.root / "bin" / "slurmstepd")
+            self.spawn("slurmd", "-D", "-N", f"{self.name}-n{index}", "-f", str(self.conf), "-d", step)
+        # without SLURM_JWT munge is given the token, and every request is a plain 401
+        rest = [
+            "-f",
+            str(self.conf),
+            "-a",
+            "rest_auth/jwt",
+            "-s",
+            "v0.0.38,v0.0.37",
+            f"127.0.0.1:{self.port}",
+        ]
+        self.spawn("slurmrestd", *rest, user="nobody", SLURM_JWT="daemon")
+        until(self.is_idle, what="idle nodes")
+
+    def write(self) -> None:
+        """Configuration, keys, and links under the names by which daemons believe that they are daemons."""
+        etc = self.root / "etc"
+        facts = {"nodes": NODES, "cpus": CPUS, "memory": MEMORY, "gpus": GPUS, "ctld": self.port + 1}
+        facts |= {"first": self.port + 10, "last": self.port + 9 + NODES}
+        self.conf.write_text(CONF.format(name=self.name, root=self.root, **facts))
+        for index in range(GPUS):
+            (self.root / f"nvidia{index}").symlink_to("/dev/null")
+        gres = f"NodeName={self.name}-n[1-{NODES}] Name=gpu Type=a100 File={self.root}/nvidia[0-{GPUS - 1}]\n"
+        (etc / "gres.conf").write_text(gres)
+        (etc / "jwt.key").write_bytes(self.key)
+        (etc / "munge.key").write_bytes(secrets.token_bytes(128))
+        for path, mode in ((etc / "jwt.key", 0o600), (etc / "munge.key", 0o400), (etc, 0o755)):
+            path.chmod(mode)
+            shutil.chown(path, "slurm", "slurm")
+        for folder in ("state", "log", "run"):
+            shutil.chown(self.root / folder, "slurm", "slurm")
+        for kind in ("munged", "slurmctld", "slurmd", "slurmstepd", "slurmrestd"):
+            real = shutil.which(f"{kind}-wlm") or shutil.which(kind)
+            assert real, f"{kind} is not installed"
+            (self.root / "bin" / kind).symlink_to(real)
+        for member in self.members:
+            home = self.root / "home" / member.name
+            home.mkdir(mode=0o700)
+            os.chown(home, member.uid, member.gid)
+
+    def spawn(self, kind: str, *arguments: str, user: str = "root", **environment: str) -> None:
+        """Start a daemon in the foreground."""
+        entry = pwd.getpwnam(user)
+        number = len(self.processes)
+        with (self.root / "log" / f"{kind}-{number}.out").open("wb") as output:
+            self.processes[f"{kind}-{number}"] = subprocess.Popen(
+                [str(self.root / "bin" / kind), *arguments],
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                env={"PATH": os.environ["PATH"], "SLURM_CONF": str(self.conf), **environment},
+                cwd=self.root,
+                user=entry.pw_uid,
+                group=entry.pw_gid,
+                extra_groups=[],
+                start_new_session=True,
+            )
+
+    def is_idle(self) -> bool:
+        """All nodes answer."""
+        died = [name for name, process in self.processes.items() if process.poll() is not None]
+        assert not died, f"{died}: see {self.root}/log"
+        try:
+            nodes = self.gateway().nodes()
+        except OutsideError:
+            return False
+        return len(nodes) == NODES and all(node.is_usable for node in nodes)
+
+    @contextmanager
+    def without_controller(self) -> Iterator[None]:
+        """slurmctld takes requests and does not answer for the duration of the block."""
+        (controller,) = (p for name, p in self.processes.items() if name.startswith("slurmctld"))
+        controller.send_signal(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            controller.send_signal(signal.SIGCONT)
+
+    def stop(self) -> None:
+        """End the daemons, then what jobs left: steps outlive slurmd."""
+        for process in reversed(self.processes.values()):
+            process.terminate()
+        for process in self.processes.values():
+            try:
+                process.wait(timeout=10)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+        for left in psutil.process_iter():
+            with suppress(psutil.Error):
+                is_step = left.environ().get("SLURM_CONF") == str(self.conf)
+                if is_step or left.gids().real in {member.gid for member in self.members}:
+                    left.kill()
+
+
+@contextmanager
+def slurm_lab(members: int = 2) -> Iterator[SlurmLab]:
+    """A cluster for the duration of the block; nothing of it is left afterwards."""
+    root = Path(tempfile.mkdtemp(prefix="fhlab-"))
+    root.chmod(0o755)  # jobs run from below it
+    with accounts(members) as made:
+        lab = SlurmLab(root, f"lab{secrets.token_hex(3)}", _free_port(), made)
+        try:
+            lab.start()
+            yield lab
+        finally:
+            lab.stop()
+            shutil.rmtree(root, ignore_errors=True)
+
+
+def until(condition: Callable[[], object], *, seconds: float = 30, what: str = "condition") -> None:
+    """Look again and again until it holds."""
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, f"not within {seconds} s: {what}"
+        time.sleep(0.02)
+
+
+def _free_port() -> int:
+    """The first of a block of free loopback ports, below those of outgoing connections."""
+    while True:
+        start = 10_000 + secrets.randbelow(1_000) * 20
+        with suppress(OSError):
+            for port in range(start, start + 10 + NODES):
+                with socket.socket() as probe:
+                    probe.bind(("127.0.0.1", port))
+            return start
