@@ -1,0 +1,139 @@
+"""The frame and its script in a browser: live regions, forms, theme, keys, and no script at all."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, Cookie, Page, WebSocketRoute, expect
+
+from tests.cases import case
+from tests.e2e.conftest import NewPerson
+from tests.e2e.provider_pages import sign_in_strictly
+from tests.e2e.small_portal import SmallPortal
+
+PAUSED = "Live updates paused, polling"
+
+
+@pytest.fixture(scope="module")
+def cookies(strict_portal: SmallPortal, browser: Browser) -> Iterator[list[Cookie]]:
+    """Nora's session, with a tenant of her own."""
+    context = browser.new_context(base_url=strict_portal.url)
+    page = context.new_page()
+    page.goto("/welcome/")
+    sign_in_strictly(page, "nora")
+    page.get_by_label("Short name").fill("lab-north")
+    page.get_by_label("Name", exact=True).fill("Lab North")
+    page.get_by_label("I accept the terms").check()
+    page.get_by_role("button", name="Found a tenant").click()
+    page.wait_for_url(re.compile("/t/lab-north/"))
+    yield context.cookies()
+    context.close()
+
+
+@pytest.fixture
+def members(strict_portal: SmallPortal, cookies: list[Cookie], new_person: NewPerson) -> Page:
+    """The members page, whose socket a test serves itself; not opened yet."""
+    someone = new_person(strict_portal.url)
+    someone.context.add_cookies([{**cookie} for cookie in cookies])  # type: ignore[typeddict-item]
+    someone.allow("WebSocket")
+    someone.allow("[object Event]")
+    return someone.page
+
+
+def served(page: Page) -> list[WebSocketRoute]:
+    """Serve the page's sockets from here and open it."""
+    sockets: list[WebSocketRoute] = []
+    page.route_web_socket(re.compile("/ws/"), lambda socket: sockets.append(socket))  # noqa: PLW0108  (a bound method of a list is refused)
+    page.goto("/t/lab-north/members/")
+    page.wait_for_selector("body[data-live=up]")
+    return sockets
+
+
+def test_a_lost_socket_is_said_until_it_is_back_and_then_the_page_asks(members: Page) -> None:
+    sockets = served(members)
+    expect(members.get_by_text(PAUSED)).to_be_hidden()
+    with members.expect_request(re.compile("/live/members/")):
+        sockets[0].close(code=1001)
+        expect(members.get_by_text(PAUSED)).to_be_visible()
+        members.wait_for_selector("body[data-live=up]")
+    expect(members.get_by_text(PAUSED)).to_be_hidden()
+    assert len(sockets) == 2
+
+
+def test_a_session_that_ended_is_said_above_the_page(members: Page) -> None:
+    sockets = served(members)
+    expect(members.get_by_text("Your session ended")).to_be_hidden()
+    sockets[0].close(code=4401)
+    expect(members.get_by_text("Your session ended")).to_be_visible()
+    assert len(sockets) == 1
+
+
+def test_a_live_change_keeps_the_focus(members: Page) -> None:
+    sockets = served(members)
+    region = members.locator("[data-region]")
+    members.get_by_role("link", name="Change Nora Berg").focus()
+    changed = str(region.evaluate("(element) => element.outerHTML")).replace("Owner", "Owner now")
+    sockets[0].send(changed.replace("<div ", '<div hx-swap-oob="true" ', 1))
+    expect(members.get_by_text("Owner now")).to_be_visible()
+    expect(members.get_by_role("link", name="Change Nora Berg")).to_be_focused()
+
+
+@case("U10")
+def test_a_form_is_sent_once_however_often_it_is_pressed(members: Page) -> None:
+    members.goto("/t/lab-north/members/invite/")
+    posts: list[str] = []
+    members.on("request", lambda request: posts.append(request.url) if request.method == "POST" else None)
+    members.get_by_label("E-mail address").fill("rui@example.org")
+    members.get_by_role("button", name="Make the invitation").dblclick()
+    expect(members.get_by_text("rui@example.org").first).to_be_visible()
+    assert len(posts) == 1
+
+
+def test_a_form_goes_through_after_signing_in_again_in_another_tab(members: Page) -> None:
+    members.goto("/t/lab-north/members/invite/")
+    members.get_by_label("E-mail address").fill("ida@example.org")
+    other = members.context.new_page()
+    other.goto("/signin/?next=/welcome/")  # the provider still knows her; the portal's tokens are new
+    other.wait_for_url(re.compile("/welcome/$"))
+    members.get_by_role("button", name="Make the invitation").click()
+    expect(members.get_by_text("ida@example.org").first).to_be_visible()
+
+
+def test_the_theme_is_kept_and_comes_with_the_page(members: Page) -> None:
+    members.goto("/t/lab-north/members/")
+    ground = "() => getComputedStyle(document.body).backgroundColor"
+    light = members.evaluate(ground)
+    members.get_by_role("button", name="Light or dark").click()
+    dark = members.evaluate(ground)
+    answer = members.reload()
+    assert answer is not None
+    assert 'data-theme="dark"' in answer.text()
+    assert members.evaluate(ground) == dark != light
+
+
+def test_search_and_menus_are_reached_by_keyboard(members: Page) -> None:
+    members.goto("/t/lab-north/members/")
+    members.keyboard.press("Tab")
+    expect(members.get_by_role("link", name="Skip to content")).to_be_focused()
+    members.get_by_role("button", name="Nora Berg").press("Enter")
+    expect(members.get_by_role("button", name="Sign out")).to_be_visible()
+    members.keyboard.press("Escape")
+    expect(members.get_by_role("button", name="Sign out")).to_be_hidden()
+
+
+def test_without_a_script_the_sheet_opens_and_leaving_is_a_page(
+    strict_portal: SmallPortal, cookies: list[Cookie], new_person: NewPerson
+) -> None:
+    someone = new_person(strict_portal.url, javascript=False, width=390)
+    someone.context.add_cookies([{**cookie} for cookie in cookies])  # type: ignore[typeddict-item]
+    page = someone.page
+    page.goto("/t/lab-north/members/")
+    expect(page.get_by_role("button", name="Light or dark")).to_be_hidden()
+    expect(page.get_by_role("link", name="Audit")).to_be_hidden()
+    page.get_by_role("button", name="Navigation").click()
+    expect(page.get_by_role("link", name="Audit")).to_be_visible()
+    page.keyboard.press("Escape")
+    page.get_by_role("link", name="Leave this tenant").click()
+    expect(page).to_have_url(re.compile("/members/leave/$"))
