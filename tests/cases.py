@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import re
 import sys
 from collections.abc import Mapping
@@ -45,8 +47,11 @@ class _Collector:
 def main() -> int:
     """Print the table with the tests of each row; the exit code is pytest's own."""
     collector = _Collector()
-    options = ["--collect-only", "-qq", "-p", "no:randomly", "-p", "no:terminal"]
-    code = pytest.main(options, plugins=[collector])
+    said = io.StringIO()
+    with contextlib.redirect_stdout(said):
+        code = pytest.main(["--collect-only", "-qq", "-p", "no:randomly"], plugins=[collector])
+    if code != pytest.ExitCode.OK:
+        sys.stdout.write(said.getvalue())
     for row, situation in rows().items():
         tests = sorted(collector.tests.get(row, []))
         sys.stdout.write(f"{row}  {situation[:100]}{'...' if len(situation) > 100 else ''}\n")
