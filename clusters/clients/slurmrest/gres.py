@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable
+from functools import lru_cache
 
 import msgspec
 
@@ -23,6 +24,7 @@ class Gpus(msgspec.Struct, frozen=True):
 NO_GPUS = Gpus()
 
 
+@lru_cache(maxsize=4096)  # the jobs of one queue ask in few ways
 def parse_gpus(text: str) -> Gpus:
     """The GPUs in any of Slurm's texts; other resources and what cannot be read count as nothing.
 

@@ -19,7 +19,6 @@ from jobs.output_reader.server import OutputReader
 
 def find_target(request: Request) -> Target | None:
     """Path and account of a job's stream, from its row only. None for a job without an account of ours."""
-    close_old_connections()
     job = Job.objects.select_related("identity").filter(pk=request.job).first()
     if job is None or job.identity is None:
         return None
@@ -29,6 +28,11 @@ def find_target(request: Request) -> Target | None:
         uid=job.identity.uid,
         gid=job.identity.gid,
     )
+
+
+def _with_living_connection(request: Request) -> Target | None:
+    close_old_connections()  # no request of Django's does it here; the database may have been restarted
+    return find_target(request)
 
 
 class Command(BaseCommand):
@@ -54,7 +58,7 @@ class Command(BaseCommand):
             raise CommandError(
                 f"There is no user {user}. Make it, or name another by --portal-user."
             ) from error
-        reader = OutputReader(Path(str(options["socket"])), find_target, portal_user=user)
+        reader = OutputReader(Path(str(options["socket"])), _with_living_connection, portal_user=user)
 
         def stop(*_: object) -> None:
             reader.stop()
