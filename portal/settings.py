@@ -168,6 +168,7 @@ SESSION_COOKIE_AGE = 12 * 3600
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = "Lax"  # the identity provider sends people back by a link
 CSRF_COOKIE_SAMESITE = "Lax"
+CSRF_FAILURE_VIEW = "portal.web.errors.csrf_failure"
 MESSAGE_STORAGE = "django.contrib.messages.storage.session.SessionStorage"
 
 # --- transport -------------------------------------------------------------------------------------

@@ -30,6 +30,7 @@ register_verbs(
         "invitation.made": "invited",
         "invitation.accepted": "accepted",
         "invitation.revoked": "took back",
+        "operator.looked": "looked at",
         "audit.exported": "exported the audit trail",
     }
 )

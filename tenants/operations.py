@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
-from django.contrib.admin import AdminSite, ModelAdmin
+from django.contrib.admin import AdminSite, ModelAdmin, TabularInline
 from django.db import models
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
@@ -17,12 +17,15 @@ from django.urls import reverse
 
 from portal.lib.errors import NotAllowed
 from tenants.actor import NOBODY, Actor
+from tenants.looks import note_look
 from tenants.scoping import PeopleQuerySet, TenantQuerySet
 
 if TYPE_CHECKING:
     _ModelAdmin = ModelAdmin[models.Model]
+    _TabularInline = TabularInline[models.Model, models.Model]
 else:
     _ModelAdmin = ModelAdmin
+    _TabularInline = TabularInline
 
 
 def actor_of(request: HttpRequest) -> Actor:
@@ -73,12 +76,36 @@ _NO_PASSWORDS = {"password_change", "password_change_done"}
 operations = Operations(name="admin")
 
 
+class OperationsInline(_TabularInline):
+    """Rows of another model below a thing, to look at; set `model`, `fields` and `readonly_fields`."""
+
+    extra = 0
+    can_delete = False
+
+    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:  # noqa: ARG002
+        """Operators look at everything."""
+        return bool(getattr(request, "actor", NOBODY).is_operator)
+
+    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:  # noqa: ARG002
+        """Nothing is made here."""
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:  # noqa: ARG002
+        """Nothing is edited here."""
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:  # noqa: ARG002
+        """Nothing is deleted here."""
+        return False
+
+
 class OperationsAdmin(_ModelAdmin):
     """Lists and shows; changes only by actions that call services with `actor_of(request)`."""
 
     actions: Any = ()
     list_per_page = 50
     show_full_result_count = False
+    notes_looks = True
 
     def get_queryset(self, request: HttpRequest) -> models.QuerySet[models.Model]:
         """Through the operators' door."""
@@ -108,6 +135,20 @@ class OperationsAdmin(_ModelAdmin):
     def has_delete_permission(self, request: HttpRequest, obj: models.Model | None = None) -> bool:  # noqa: ARG002
         """Nothing is deleted here."""
         return False
+
+    def change_view(
+        self,
+        request: HttpRequest,
+        object_id: str,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
+    ) -> HttpResponse:
+        """One thing. An operator who opens what belongs to a tenant leaves a line in its audit trail."""
+        response = super().change_view(request, object_id, form_url, extra_context)
+        row = self.get_object(request, object_id) if self.notes_looks and request.method == "GET" else None
+        if row is not None and response.status_code == 200:
+            note_look(actor=actor_of(request), row=row)
+        return response
 
     def get_actions(self, request: HttpRequest) -> dict[str, Any]:
         """Those of this class only: no `delete_selected`, no site-wide ones."""
