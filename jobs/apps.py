@@ -10,3 +10,9 @@ class JobsConfig(AppConfig):
 
     name = "jobs"
     verbose_name = "Slurm jobs"
+
+    def ready(self) -> None:
+        """Tell the live pages what there is to show."""
+        from jobs.web import regions  # noqa: PLC0415  # models exist only now
+
+        regions.register_all()

@@ -2,6 +2,19 @@
 
 from __future__ import annotations
 
-from django.urls import URLPattern
+from django.urls import URLPattern, path
 
-urlpatterns: list[URLPattern] = []
+from jobs.web import job, lists, output, submission, submit
+
+urlpatterns: list[URLPattern] = [
+    path("jobs/", lists.jobs, name="jobs"),
+    path("jobs/new/", submit.job_start, name="job-start"),
+    path("jobs/<uuid:pk>/", job.job, name="job"),
+    path("jobs/<uuid:pk>/cancel/", job.job_cancel, name="job-cancel"),
+    path("jobs/<uuid:pk>/output/", output.job_output, name="job-output"),
+    path("jobs/<uuid:pk>/output/file/", output.job_output_file, name="job-output-file"),
+    path("submissions/<uuid:pk>/", submission.submission, name="submission"),
+    path("submissions/<uuid:pk>/again/", submission.submission_again, name="submission-again"),
+    path("clusters/<uuid:pk>/queue/", lists.queue, name="queue"),
+    path("clusters/<uuid:pk>/jobs/new/", submit.job_new, name="job-new"),
+]

@@ -71,6 +71,13 @@ def unseal_environment(submission: Submission) -> dict[str, str]:
     return values
 
 
+def own_environment(submission: Submission) -> dict[str, str]:
+    """The values that the submitter typed, without the safe ones that every job gets."""
+    values = unseal_environment(submission)
+    safe = safe_environment(account=submission.identity.name, home=values.get("HOME", ""))
+    return {name: value for name, value in values.items() if safe.get(name) != value}
+
+
 def again(submission: Submission) -> SubmitRequest:
     """The same request, with the same mark."""
     kept = {name: value for name, value in submission.request.items() if name != "environment"}

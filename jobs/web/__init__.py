@@ -1,0 +1,1 @@
+"""Pages of jobs: each parses, calls one service, renders."""

@@ -1,0 +1,139 @@
+"""The page of one job, and its cancel."""
+
+from __future__ import annotations
+
+import uuid
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_http_methods, require_safe
+
+from clusters.models import SlurmEndpoint
+from jobs import live, words
+from jobs.models import Job, JobState
+from jobs.observer.pace import note_watched
+from jobs.selectors import submission_of
+from jobs.services import actions, describe, requests
+from portal.lib.errors import NotAllowed
+from portal.lib.types import JSONDict
+from tenants.actor import Actor
+from tenants.scoping import get_visible
+from tenants.web import TenantRequest, in_tenant
+
+TITLES = {
+    "PENDING": "Waits",
+    "RUNNING": "Runs",
+    "COMPLETING": "Cleans up",
+    "SUSPENDED": "Suspended",
+    "ENDED": "Left the queue",
+}
+ROWS = Job.objects.select_related("cluster", "owner", "identity")
+
+
+@require_safe
+@in_tenant
+def job(request: TenantRequest, pk: uuid.UUID) -> HttpResponse:
+    """All that is known of a job."""
+    row = get_visible(ROWS.all(), request.actor, pk)
+    note_watched([row.cluster_id])
+    context = job_context(request.actor, row) | {
+        "live_topics": [live.job(row)],
+        "reads_output": actions.may_read_output(request.actor, row),
+    }
+    if context["reads_output"]:
+        context |= _as_sent(request.actor, row)
+    return render(request, "jobs/job.html", context)
+
+
+def job_context(actor: Actor, row: Job) -> JSONDict:
+    """What the live part of the page needs."""
+    return {
+        "job": row,
+        "endpoint": SlurmEndpoint.objects.filter(cluster_id=row.cluster_id).first(),
+        "why": words.why_waiting(row.reason) if row.state == JobState.PENDING else "",
+        "outcome": words.outcome_of(row),
+        "line": _line(row),
+        "events": _events(row),
+        "can_cancel": row.is_active and row.identity_id is not None and actions.may_act(actor, row),
+        "ends": _ends(row),
+    }
+
+
+def _line(row: Job) -> list[JSONDict]:
+    """Submitted, eligible, started, ended: with the state of each."""
+    started = row.start_time if row.state != JobState.PENDING else None
+    ended = row.end_time if not row.is_active else None
+    pending = row.state == JobState.PENDING
+    return [
+        {"title": "Submitted", "status": "good", "at": row.submit_time},
+        {"title": "Eligible", "status": "good" if row.eligible_time else "waiting", "at": row.eligible_time},
+        {
+            "title": "Started" if started or not pending else "Start",
+            "status": "good" if started else ("waiting" if pending else "unknown"),
+            "at": started or (row.start_time if pending else None),
+            "text": "estimated" if pending and row.start_time else "",
+        },
+        {
+            "title": "Ended" if not row.is_active else "End",
+            "status": row.state if not row.is_active else ("running" if started else "waiting"),
+            "at": ended,
+        },
+    ]
+
+
+def _events(row: Job) -> list[JSONDict]:
+    return [
+        {
+            "title": TITLES.get(event.state, JobState(event.state).label),
+            "status": event.state,
+            "at": event.at,
+            "reason": event.reason,
+        }
+        for event in row.events.order_by("-id")[:50]
+    ]
+
+
+def _ends(row: Job) -> str:
+    """What else a cancel ends; shown before it is confirmed."""
+    if row.het_job_id:
+        return f"This is a part of heterogeneous job {row.het_job_id}: the whole set ends."
+    if row.is_folded:
+        waiting = f"the {row.task_count} tasks that wait and those that run"
+        return f"This ends the whole array {row.array_job_id}: {waiting}."
+    if row.array_job_id:
+        return f"Only task {row.array_task_id} of array {row.array_job_id} ends."
+    return ""
+
+
+def _as_sent(actor: Actor, row: Job) -> JSONDict:
+    made = submission_of(row)
+    if made is None:
+        return {}
+    mine = actor.user is not None and made.user_id == actor.user.pk
+    names = list(made.request.get("environment", []))
+    values = requests.unseal_environment(made) if mine else {}
+    return {
+        "submission": made,
+        "sent": describe.of_request(made.request, made.origins),
+        "environment": [(name, values.get(name)) for name in names],
+        "is_submitter": mine,
+    }
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@in_tenant
+def job_cancel(request: TenantRequest, pk: uuid.UUID) -> HttpResponse:
+    """GET: the question on a page of its own, for browsers without script. POST: cancel."""
+    row = get_visible(ROWS.all(), request.actor, pk)
+    if not actions.may_act(request.actor, row):
+        raise NotAllowed("Only who submitted a job and the tenant's admins may cancel it.")
+    if request.method != "POST":
+        return render(request, "jobs/cancel.html", {"job": row, "ends": _ends(row)})
+    row = actions.cancel_job(actor=request.actor, job=row)
+    messages.success(
+        request,
+        f"Job {row.label} is being cancelled." if row.is_active else f"Job {row.label} was cancelled.",
+    )
+    assert request.actor.tenant is not None  # noqa: S101  # in_tenant saw to it
+    return redirect("job", request.actor.tenant.slug, row.pk)

@@ -1,0 +1,105 @@
+"""The tenant's jobs, and the queue of one cluster."""
+
+from __future__ import annotations
+
+import uuid
+
+from django.db.models import Sum
+from django.http import HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_safe
+
+from clusters.models import Cluster, Node, SlurmEndpoint
+from jobs import examples, live, selectors
+from jobs.models import ACTIVE_STATES, Job
+from jobs.observer.look import LIST
+from jobs.observer.pace import note_watched
+from portal.lib.types import JSONDict
+from tenants.actor import Actor
+from tenants.live.topics import Topic
+from tenants.models import Membership, Tenant
+from tenants.scoping import get_visible
+from tenants.web import TenantRequest, in_tenant
+
+STATES = tuple((name, name.capitalize()) for name in selectors.STATES)
+
+
+@require_safe
+@in_tenant
+def jobs(request: TenantRequest) -> HttpResponse:
+    """My jobs over all clusters, or everyone's; filters stand in the address."""
+    wanted = selectors.read_filter(request.GET)
+    after = request.GET.get("after", "")
+    is_live = wanted.is_default and not after
+    membership, tenant = _membership(request.actor), request.actor.tenant
+    assert tenant is not None  # noqa: S101  # in_tenant saw to it
+    subject: Membership | Tenant = tenant if wanted.everyone else membership
+    kind = live.ALL_JOBS if wanted.everyone else live.MY_JOBS
+    clusters = list(Cluster.objects.for_actor(request.actor).filter(wanted=True, ready_at__isnull=False))
+    note_watched([cluster.pk for cluster in clusters])
+    context: JSONDict = {
+        **list_context(request.actor, wanted, after=after),
+        "filter": wanted,
+        "is_live": is_live,
+        "subject": subject,
+        "kind": kind,
+        "live_topics": [Topic(tenant.pk, kind, subject.pk)] if is_live else [],
+        "clusters": clusters,
+        "states": STATES,
+        "examples": examples.EXAMPLES,
+        "open_submissions": selectors.open_submissions(request.actor),
+    }
+    return render(request, "jobs/list.html", context)
+
+
+def list_context(actor: Actor, wanted: selectors.Filter, *, after: str = "") -> JSONDict:
+    """What the table needs, on the page and in its live fragment."""
+    assert actor.tenant is not None  # noqa: S101  # only within a tenant
+    return {
+        "page": selectors.list_jobs(actor, wanted, after=after),
+        "everyone": wanted.everyone,
+        "as_of": selectors.oldest_look(actor.tenant.pk),
+        "silent": selectors.silent_clusters(actor),
+    }
+
+
+@require_safe
+@in_tenant
+def queue(request: TenantRequest, pk: uuid.UUID) -> HttpResponse:
+    """What has not ended in one cluster."""
+    cluster = get_visible(Cluster.objects.all(), request.actor, pk)
+    note_watched([cluster.pk])
+    after = request.GET.get("after", "")
+    context = queue_context(request.actor, cluster, after=after)
+    context["live_topics"] = [] if after else [live.queue(cluster.tenant_id, cluster.pk)]
+    context["is_live"] = not after
+    return render(request, "jobs/queue.html", context)
+
+
+def queue_context(actor: Actor, cluster: Cluster, *, after: str = "") -> JSONDict:
+    """What the queue needs, on the page and in its live fragment."""
+    endpoint = SlurmEndpoint.objects.filter(cluster=cluster).first()
+    nodes = list(Node.objects.filter(cluster=cluster))
+    tasks = (
+        Job.objects.filter(cluster=cluster, state__in=ACTIVE_STATES)
+        .values("state")
+        .annotate(tasks=Sum("task_count"))
+    )
+    counts = {row["state"]: row["tasks"] for row in tasks}
+    return {
+        "cluster": cluster,
+        "endpoint": endpoint,
+        "too_large": endpoint is not None and endpoint.source not in {"", LIST},
+        "page": selectors.list_queue(actor, cluster, after=after),
+        "everyone": True,
+        "pending": counts.pop("PENDING", 0),
+        "running": sum(counts.values()),
+        "nodes_up": sum(node.available for node in nodes),
+        "nodes_all": len(nodes),
+        "gpus_used": sum(min(node.gpus_used, node.gpus) for node in nodes if node.available),
+        "gpus_all": sum(node.gpus for node in nodes if node.available),
+    }
+
+
+def _membership(actor: Actor) -> Membership:
+    return Membership.objects.for_actor(actor).get(user=actor.user, ended_at=None)
