@@ -214,9 +214,19 @@
     const banner = byId("signed-out");
     if (banner) banner.hidden = false;
   }
+  // A whole error page never lands in a region: what it says becomes a toast.
+  on("htmx:beforeSwap", ({ detail }) => {
+    if (detail.xhr.status >= 400 && /^\s*<!doctype/i.test(detail.serverResponse)) {
+      detail.shouldSwap = false;
+      detail.isError = true;
+    }
+  });
   on("htmx:responseError", ({ detail: { xhr, requestConfig } }) => {
     if (xhr.status === 401) signedOut();
-    else if (requestConfig.verb !== "get") toast(`Not done: the portal answered ${xhr.status}. Reload the page to see how things stand.`);
+    else if (requestConfig.verb !== "get") {
+      const page = new DOMParser().parseFromString(xhr.responseText, "text/html");
+      toast(["h1", ".prose p"].map((part) => $(part, page)?.textContent.trim()).filter(Boolean).join(": ") || `Not done: the portal answered ${xhr.status}.`);
+    }
   });
   on("htmx:sendError", ({ detail: { requestConfig } }) => {
     if (requestConfig.verb === "get") down();
