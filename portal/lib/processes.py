@@ -6,6 +6,7 @@ of /proc/PID/stat and the link /proc/PID/exe.
 
 from __future__ import annotations
 
+import ctypes
 import os
 import signal
 from collections.abc import Iterable, Iterator
@@ -16,6 +17,7 @@ from pathlib import Path
 from portal.lib.types import JSONDict
 
 PROC = Path("/proc")
+PR_SET_PDEATHSIG = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,3 +128,8 @@ def descendants(roots: Iterable[int]) -> list[int]:
             found[pid] = None
             waiting += below.get(pid, [])
     return list(found)
+
+
+def die_with_parent(number: signal.Signals) -> None:
+    """Ask the kernel to send us this signal when our parent ends, however it ends. See prctl(2)."""
+    ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, int(number))

@@ -7,12 +7,16 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from portal.lib import processes
+from tests.e2e.waiting import until
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture
@@ -79,3 +83,19 @@ def test_a_process_that_is_gone_cannot_be_recorded(child: subprocess.Popen[bytes
     child.wait()
     with pytest.raises(OSError, match=str(child.pid)):
         processes.record(child.pid)
+
+
+def test_a_process_can_ask_to_end_with_its_parent(tmp_path: Path) -> None:
+    child = (
+        "import signal, sys, time; from portal.lib import processes; "
+        "processes.die_with_parent(signal.SIGKILL); print('asked', flush=True); time.sleep(600)"
+    )
+    parent = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {child!r}])"
+    with subprocess.Popen([sys.executable, "-c", parent], cwd=ROOT, stdout=subprocess.PIPE, text=True) as run:
+        assert run.stdout is not None
+        assert run.stdout.readline() == "asked\n"
+        (below,) = (pid for pid in processes.descendants([run.pid]) if pid != run.pid)
+        known = processes.record(below)
+        run.kill()
+        run.wait()
+        until(lambda: not processes.is_running(known), "the child ends with its parent")
