@@ -36,16 +36,16 @@ def run(
     """
     lines: list[str] = []
     shown = time.monotonic()
-    with log.open("w", encoding="utf-8") as file:
-        child = subprocess.Popen(
-            list(command),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            env=dict(environment) if environment is not None else None,
-            text=True,
-            errors="replace",
-        )
+    child = subprocess.Popen(
+        list(command),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        env=dict(environment) if environment is not None else None,
+        text=True,
+        errors="replace",
+    )
+    with child, log.open("w", encoding="utf-8") as file:
         for line in child.stdout or ():
             file.write(line)
             lines = [*lines[-LAST_LINES:], line]
@@ -53,7 +53,7 @@ def run(
             if text and time.monotonic() - shown >= EVERY:
                 shown = time.monotonic()
                 say(f"  ... {text}")
-        code = child.wait()
+    code = child.returncode
     if code:
         sys.stdout.write("".join(lines))
         say(f"{command[0]} ended with code {code}; its whole output is in {log}")
