@@ -25,9 +25,9 @@ class Person:
         }
 
 
-ADA = Person("ada", "Ada Lindqvist", "tenant admin")
-RUI = Person("rui", "Rui Carvalho", "researcher in Ada's tenant")
-OLGA = Person("olga", "Olga Petrenko", "outsider: belongs to another tenant")
+ADA = Person("ada", "Ada Lindqvist", "tenant admin of Lab North")
+RUI = Person("rui", "Rui Carvalho", "researcher in Lab North")
+OLGA = Person("olga", "Olga Petrenko", "outsider, of Lab South")
 OTTO = Person("otto", "Otto Brandt", "operator, by issuer and subject")
 PEOPLE = (ADA, RUI, OLGA, OTTO)
 OPERATORS = (OTTO,)
