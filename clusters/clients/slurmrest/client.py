@@ -113,10 +113,12 @@ class RestGateway:
         except errors.BadAnswer as error:
             raise errors.Unclear(error.extract) from error
 
-    def _get(self, path: str, *, again: bool = False, limit: int | None = SMALL) -> Answer:
+    def _get(
+        self, path: str, *, again: bool = False, limit: int | None = SMALL, timeout: float | None = None
+    ) -> Answer:
         """A read that Slurm answered with 200 or 304; `again` asks once more after a lost connection."""
         try:
-            answer = self._send("GET", path, limit=limit)
+            answer = self._send("GET", path, limit=limit, timeout=timeout)
         except NoAnswer as error:
             if again and not error.timed_out:
                 return self._get(path, limit=limit)
@@ -152,14 +154,22 @@ class RestGateway:
 
     def _is_token_dead(self) -> bool:
         try:
-            self.diag()
+            self._get("/diag", timeout=errors.QUICK)
         except errors.TokenRefused:
             return True
         except OutsideError:
             return False
         return False
 
-    def _send(self, method: str, path: str, *, body: bytes | None = None, limit: int | None = None) -> Answer:
+    def _send(
+        self,
+        method: str,
+        path: str,
+        *,
+        body: bytes | None = None,
+        limit: int | None = None,
+        timeout: float | None = None,
+    ) -> Answer:
         headers = {
             "Accept": "application/json",
             "X-SLURM-USER-NAME": self._account,
@@ -172,6 +182,6 @@ class RestGateway:
             f"/slurm/{self._version}{path}",
             headers=headers,
             body=body,
-            timeout=self._timeout,
+            timeout=timeout or self._timeout,
             limit=limit,
         )
