@@ -10,7 +10,7 @@ from pathlib import Path
 from clusters.drivers.local import files, folder
 from clusters.drivers.local.names import label
 from clusters.provisioning.steps import ClusterSpec
-from portal.lib.errors import PermanentError
+from portal.lib.errors import OutsideError, TemporaryError
 from portal.lib.types import JSONDict
 
 INSTALLATION, CLUSTER = "freehold.io/installation", "freehold.io/cluster"
@@ -39,7 +39,7 @@ class Ledger:
         return {label(name): {"name": name, **facts, **folder.marks(spec)} for name, facts in things.items()}
 
     def claim(self, spec: ClusterSpec, things: dict[str, JSONDict]) -> None:
-        """Make the entries be exactly these. Raises PermanentError for one that is not ours."""
+        """Make the entries be exactly these. Raises NameTaken, or MachineTaken while another cluster has one."""
         files.ensure_folders(self.root, below=self.root.parents[2])
         wanted, present = self.wanted(spec, things), self.of_cluster(spec)
         for stem in present.keys() - wanted.keys():
@@ -65,17 +65,18 @@ class Ledger:
             # a link and not a move: whoever comes second is refused
             os.link(draft, self._path(stem))
         except FileExistsError:
-            raise self._taken(stem) from None
+            raise self._taken(spec, stem) from None
         finally:
             with suppress(FileNotFoundError):
                 draft.unlink()
 
-    def _taken(self, stem: str) -> PermanentError:
+    def _taken(self, spec: ClusterSpec, stem: str) -> OutsideError:
         holder = files.read_json(self._path(stem)) or {}
-        if isinstance(holder.get(CLUSTER), str) and isinstance(holder.get(INSTALLATION), str):
-            return PermanentError(
+        if holder.get(INSTALLATION) == spec.installation and holder.get(CLUSTER):
+            # a cluster that shrinks or goes may still be about to give it back
+            return TemporaryError(
                 "MachineTaken",
-                f"The {self.kind} {stem} belongs to another cluster at this site. Nothing was changed.",
-                hint="Compare the allocations with the site's ledger.",
+                f"The {self.kind} {stem} still belongs to another cluster at this site.",
+                hint="If it stays so: compare the allocations with the site's ledger.",
             )
         return folder.name_taken(f"a {self.kind} {stem}")
