@@ -214,18 +214,17 @@
     const banner = byId("signed-out");
     if (banner) banner.hidden = false;
   }
-  // A whole error page never lands in a region: what it says becomes a toast.
+  // A whole error page never lands in a region: what it says becomes a toast. Fragments bring their own.
+  const whole = (text) => /^\s*<!doctype/i.test(text);
   on("htmx:beforeSwap", ({ detail }) => {
-    if (detail.xhr.status >= 400 && /^\s*<!doctype/i.test(detail.serverResponse)) {
-      detail.shouldSwap = false;
-      detail.isError = true;
-    }
+    const { xhr, requestConfig } = detail;
+    if (xhr.status >= 400 && (requestConfig.verb === "get" || whole(xhr.responseText))) detail.shouldSwap = false;
   });
   on("htmx:responseError", ({ detail: { xhr, requestConfig } }) => {
     if (xhr.status === 401) signedOut();
-    else if (requestConfig.verb !== "get") {
+    else if (requestConfig.verb !== "get" && (whole(xhr.responseText) || !xhr.responseText)) {
       const page = new DOMParser().parseFromString(xhr.responseText, "text/html");
-      toast(["h1", ".prose p"].map((part) => $(part, page)?.textContent.trim()).filter(Boolean).join(": ") || `Not done: the portal answered ${xhr.status}.`);
+      toast(["h1", ".prose p"].map((part) => $(part, page)?.textContent).filter(Boolean).join(": ") || `Not done: the portal answered ${xhr.status}.`);
     }
   });
   on("htmx:sendError", ({ detail: { requestConfig } }) => {
