@@ -13,6 +13,8 @@ from playwright.sync_api import Error as PlaywrightError
 from tests.e2e import browser as browsers
 from tests.e2e import node_provider, small_portal, supervised
 from tests.e2e.browser import Person
+from tests.e2e.hands import Hands
+from tests.e2e.hands import of as hands_of
 from tests.fixtures import started
 
 HERE = Path(__file__).parent
@@ -47,6 +49,13 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
 def portal() -> Iterator[supervised.Portal]:
     """The processes of `make run`."""
     with supervised.running() as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def hands(portal: supervised.Portal) -> Iterator[Hands]:
+    """Acts in the portal's database through the services."""
+    with hands_of(portal) as running:
         yield running
 
 

@@ -111,6 +111,11 @@ class Portal:
         found = self.rows(query, *values)
         return found[0][0] if found else None
 
+    def environment_of(self, part: str) -> dict[str, str]:
+        """The variables with which a part runs, for a test's own helper; without the supervisor's mark."""
+        pairs = (item.decode().partition("=") for item in _variables(self.pid_of(part) or 0) if b"=" in item)
+        return {name: value for name, _, value in pairs if name != "FREEHOLD_SUPERVISED"}
+
     def pid_of(self, part: str) -> int | None:
         """The part's process now, found by the variable that the supervisor gives it; the topmost one."""
         wanted = {f"FREEHOLD_SUPERVISED={self.data}".encode(), f"FREEHOLD_PART={part}".encode()}
@@ -149,6 +154,10 @@ class Portal:
             if any(item.startswith(clusters) for item in _variables(pid))
             and Path(_command(pid).split(" ")[0]).name == program
         ]
+
+    def names(self, pid: int, cluster: str) -> bool:
+        """Whether a process belongs to the cluster of this external name."""
+        return any(f"/clusters/{cluster}/".encode() in item for item in _variables(pid))
 
     def leftovers(self) -> list[str]:
         """Processes, mounts, ports, unix users and groups that should have ended with the portal."""

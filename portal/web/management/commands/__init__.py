@@ -1,0 +1,3 @@
+"""Commands that join the apps."""
+
+from __future__ import annotations

@@ -1,0 +1,78 @@
+"""The processes of `make run`: they come up, survive SIGKILL one by one, and leave nothing behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+import uuid
+
+import pytest
+
+from portal.lib import processes
+from tests.cases import case
+from tests.e2e.hands import Hands
+from tests.e2e.supervised import Portal
+from tests.e2e.waiting import until
+
+# Seconds after the approval, spread over the build of a cluster.
+MOMENTS = (0.05, 0.4, 0.8, 1.5, 2.5)
+
+
+@pytest.fixture(scope="module")
+def tenant(hands: Hands) -> str:
+    """A tenant of this module's own; its slug."""
+    slug = f"lab-{uuid.uuid4().hex[:8]}"
+    hands.do("found", subject="carla", slug=slug)
+    return slug
+
+
+def remove(portal: Portal, hands: Hands, cluster: str) -> None:
+    """Terminate it at once; nothing of it may be left on the machine."""
+    name = hands.do("state", cluster=cluster)["name"]
+    hands.do("terminate", subject="carla", cluster=cluster)
+    hands.wait_for(cluster, "deleted")
+    left = [line for line in portal.processes() if name in line]
+    assert left == []
+    assert not (portal.data / "clusters" / name).exists()
+
+
+@case("U38")
+@pytest.mark.parametrize("after", MOMENTS)
+def test_a_worker_killed_while_it_builds_leaves_one_whole_cluster(
+    portal: Portal, hands: Hands, tenant: str, after: float
+) -> None:
+    cluster = hands.approved("carla", tenant, "gpu-a")
+    time.sleep(after)  # the moment is what is varied
+    old = portal.kill("local")
+    hands.wait_for(cluster, "ready")
+    assert portal.wait_for_new("local", old) != old
+    name = hands.do("state", cluster=cluster)["name"]
+    assert len([pid for pid in portal.daemons("slurmctld") if portal.names(pid, name)]) == 1
+    assert len([pid for pid in portal.daemons("slurmd") if portal.names(pid, name)]) == 2
+    assert [path.name for path in (portal.data / "clusters").iterdir() if path.name.startswith("c-")] == [
+        name
+    ]
+    remove(portal, hands, cluster)
+
+
+def test_slurms_own_daemons_come_back_after_a_kill(portal: Portal, hands: Hands, tenant: str) -> None:
+    cluster = hands.approved("carla", tenant, "gpu-a")
+    name = hands.wait_for(cluster, "ready")["name"]
+    for program in ("slurmctld", "slurmrestd"):
+        old = next(pid for pid in portal.daemons(program) if portal.names(pid, name))
+        os.kill(old, signal.SIGKILL)
+
+        def again(program: str = program, old: int = old) -> bool:
+            return any(pid != old and portal.names(pid, name) for pid in portal.daemons(program))
+
+        until(again, f"{program} is started again", seconds=90)
+    hands.wait_for(cluster, "ready")
+    remove(portal, hands, cluster)
+
+
+@pytest.mark.parametrize("part", ["web", "worker", "beat", "observer", "outputs", "redis", "postgres"])
+def test_a_killed_part_is_started_again(portal: Portal, hands: Hands, part: str) -> None:
+    old = portal.kill(part)
+    new = portal.wait_for_new(part, old)
+    assert processes.record(new).started >= 0
