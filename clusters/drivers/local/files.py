@@ -48,10 +48,10 @@ def ensure_folder(path: Path, *, mode: int, uid: int = 0, gid: int = 0) -> None:
     path.chmod(mode)
 
 
-def ensure_folders(path: Path, *, below: Path) -> None:
-    """Make a folder and those between it and `below`, for root alone."""
+def ensure_folders(path: Path) -> None:
+    """Make a folder and those above it that are missing, for root alone."""
     for folder in (*reversed(path.parents), path):
-        if folder.is_relative_to(below) and folder != below:
+        if not folder.is_dir():
             ensure_folder(folder, mode=0o700)
 
 

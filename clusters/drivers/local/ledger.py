@@ -39,8 +39,8 @@ class Ledger:
         return {label(name): {"name": name, **facts, **folder.marks(spec)} for name, facts in things.items()}
 
     def claim(self, spec: ClusterSpec, things: dict[str, JSONDict]) -> None:
-        """Make the entries be exactly these. Raises NameTaken, or MachineTaken while another cluster has one."""
-        files.ensure_folders(self.root, below=self.root.parents[2])
+        """Make the entries be exactly these. Raises NameTaken or MachineTaken."""
+        files.ensure_folders(self.root)
         wanted, present = self.wanted(spec, things), self.of_cluster(spec)
         for stem in present.keys() - wanted.keys():
             self._path(stem).unlink(missing_ok=True)
