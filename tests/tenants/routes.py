@@ -1,0 +1,50 @@
+"""Addresses of the tenants pages for the generated stranger test."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from django.db import models
+
+from portal.lib.types import JSONDict
+from tenants.models import Invitation, Membership
+from tenants.services.invitations import invite
+from tests.architecture.routes import ADMINS, Route, World
+from tests.builders import actor_for, make_member
+
+
+def member_of(world: World) -> JSONDict:
+    person = world.make(make_member, world.tenant, "viewer")
+    return {"pk": Membership.objects.get(user=person).pk}
+
+
+def _invitation(world: World) -> Invitation:
+    return invite(actor=actor_for(world.owner, world.tenant), email="new@example.org", role="member")[0]
+
+
+def invitation_of(world: World) -> JSONDict:
+    return {"pk": world.make(_invitation, world).pk}
+
+
+def second_owner(world: World) -> JSONDict:
+    world.make(make_member, world.tenant, "owner")
+    return {}
+
+
+ROUTES: dict[str, Route] = {
+    "live": Route(lambda world: {"kind": "members", "pk": world.tenant.pk}),
+    "members": Route(),
+    "invite": Route(
+        method="post",
+        data=lambda world: {"email": "somebody@example.org", "role": "member"},
+        roles=ADMINS,
+    ),
+    "leave": Route(second_owner, method="post"),
+    "member": Route(member_of, method="post", data=lambda world: {"role": "member"}, roles=ADMINS),
+    "member-remove": Route(member_of, method="post", roles=ADMINS),
+    "invitation-link": Route(invitation_of, roles=ADMINS),
+    "invitation-revoke": Route(invitation_of, method="post", roles=ADMINS),
+    "audit": Route(roles=ADMINS),
+    "audit-export": Route(method="post", roles=ADMINS),
+}
+ROWS: dict[str, Callable[[World], models.Model]] = {"members": lambda world: world.tenant}
