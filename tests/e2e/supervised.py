@@ -117,9 +117,18 @@ class Portal:
         return {name: value for name, _, value in pairs if name != "FREEHOLD_SUPERVISED"}
 
     def pid_of(self, part: str) -> int | None:
-        """The part's process now, found by the variable that the supervisor gives it; the topmost one."""
+        """The part's topmost process now.
+
+        It is found by the variable that the supervisor gives it, or by its folder where it writes a title
+        over its variables.
+        """
         wanted = {f"FREEHOLD_SUPERVISED={self.data}".encode(), f"FREEHOLD_PART={part}".encode()}
-        found = [pid for pid in processes.all_pids() if wanted <= _variables(pid)]
+        store = {"postgres": self.data / "pg" / "data", "redis": self.data / "redis"}.get(part)
+        found = [
+            pid
+            for pid in processes.all_pids()
+            if (_folder(pid) == str(store) if store else wanted <= _variables(pid))
+        ]
         tops = [pid for pid in found if processes.parent_of(pid) not in found]
         return tops[0] if tops else None
 
