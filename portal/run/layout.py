@@ -6,6 +6,7 @@ import base64
 import hashlib
 import os
 import pwd
+import re
 import secrets
 import shutil
 from dataclasses import dataclass
@@ -84,7 +85,9 @@ def find() -> Layout:
     if named := os.environ.get("FREEHOLD_DATA"):
         return Layout(data=Path(named).resolve(), clone=clone)
     suffix = hashlib.sha256(str(clone).encode()).hexdigest()[:6]
-    return Layout(data=PARENT / f"{clone.name}-{suffix}", clone=clone)
+    # cut and plain: paths of sockets hold at most 107 characters, and slurm.conf takes no blanks
+    name = re.sub(r"[^A-Za-z0-9._-]+", "-", clone.name)[:16]
+    return Layout(data=PARENT / f"{name}-{suffix}", clone=clone)
 
 
 def user() -> pwd.struct_passwd:
