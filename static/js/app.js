@@ -104,6 +104,27 @@
     if (target.matches("[data-follow]")) tail();
   });
 
+  // Drafts: what stands in form[data-draft] survives a session that ended; what was sent is forgotten.
+  const draft = $("form[data-draft]");
+  const parts = () => $$("input:not([type=hidden], [type=file]), select, textarea", draft).filter((field) => field.name && !("private" in field.dataset));
+  const side = (field) => (field.type === "checkbox" || field.type === "radio" ? "checked" : "value");
+  function save(sent) {
+    sessionStorage.setItem(draft.dataset.draft, JSON.stringify({ sent, fields: parts().map((field) => [field.name, field.value, field[side(field)]]) }));
+  }
+  if (draft) {
+    const { sent, fields = [] } = JSON.parse(sessionStorage.getItem(draft.dataset.draft) || "{}");
+    if (!$("[aria-invalid=true]", draft) && (sent || !location.search)) {
+      for (const [name, value, state] of fields) {
+        const field = parts().find((one) => one.name === name && (side(one) === "value" || one.value === value));
+        if (field) field[side(field)] = state;
+      }
+    }
+    on("input", () => save(false), draft);
+    on("submit", () => save(true), draft);
+  } else if ($(".canvas")) {
+    for (const key of Object.keys(sessionStorage)) if (sessionStorage[key].startsWith('{"sent":true')) sessionStorage.removeItem(key);
+  }
+
   on("keydown", (event) => {
     const field = event.target.closest("input, textarea, select");
     const command = event.ctrlKey || event.metaKey;
