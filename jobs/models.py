@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import uuid
 
 from django.db import models
@@ -114,6 +115,18 @@ class Job(TenantOwned):
         return self.state in ACTIVE_STATES
 
     @property
+    def ran(self) -> dt.timedelta | None:
+        """How long it ran; None before the start and where the end is not known."""
+        if self.start_time is None or self.end_time is None or self.is_active:
+            return None
+        return max(self.end_time - self.start_time, dt.timedelta())
+
+    @property
+    def time_limit(self) -> dt.timedelta | None:
+        """The limit as a length of time."""
+        return None if self.time_limit_minutes is None else dt.timedelta(minutes=self.time_limit_minutes)
+
+    @property
     def is_folded(self) -> bool:
         """Stands for the tasks of an array that have not started."""
         return self.array_job_id is not None and self.array_task_id is None
@@ -160,6 +173,7 @@ class Submission(TenantOwned):
     request = models.JSONField(help_text="As sent, without script and environment values.")
     origins = models.JSONField(default=dict, help_text="Where each value came from: form, line 3, default.")
     script = models.TextField()
+    notes = models.JSONField(default=list, help_text="What was changed in the script before it was sent.")
     sealed_environment = models.BinaryField(
         help_text="Sealed with portal.lib.crypto; values for the submitter only."
     )

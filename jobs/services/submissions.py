@@ -125,6 +125,7 @@ def _record(
             request=requests.to_json(request),
             origins=origins,
             script=request.script,
+            notes=list(draft.notes),
             sealed_environment=requests.seal_environment(request),
             sent_at=clock.now(),
         )

@@ -64,7 +64,7 @@ def job_output(request: TenantRequest, pk: uuid.UUID) -> HttpResponse:
     context = {"job": row, "stream": stream, "piece": piece}
     if not request.htmx:
         return render(request, "jobs/output.html", context)
-    return render(request, f"jobs/output.html#{'added' if offset is not None else 'pane'}", context)
+    return render(request, f"jobs/output.html#{'added' if 'offset' in request.GET else 'pane'}", context)
 
 
 def _number(text: str | None) -> int | None:

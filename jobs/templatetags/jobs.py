@@ -1,0 +1,22 @@
+"""What the jobs templates need besides their context."""
+
+from __future__ import annotations
+
+from django import template
+
+from jobs.examples import EXAMPLES, Example
+from jobs.parsing.memory import show_memory
+
+register = template.Library()
+
+
+@register.simple_tag
+def built_in_examples() -> tuple[Example, ...]:
+    """The scripts to begin with."""
+    return EXAMPLES
+
+
+@register.filter
+def memory(mebibytes: int | None) -> str:
+    """16 GiB, "all of the node" for 0."""
+    return show_memory(mebibytes)

@@ -1,0 +1,312 @@
+"""The observer: what it saves, which source it takes, and how it bears clusters that misbehave."""
+
+from __future__ import annotations
+
+import datetime as dt
+import threading
+import uuid
+
+import pytest
+import time_machine
+from django.db import connection
+
+from clusters.clients.slurmrest.models import ExitCode
+from clusters.models import Cluster, SlurmEndpoint
+from jobs.models import Job, JobEvent, Partition
+from jobs.observer import loop, pace
+from jobs.observer.look import LIST, SINGLE, Memory, look
+from jobs.observer.loop import Observer, claim, observe, release
+from portal.lib import clock
+from tenants.live.topics import Topic, version_of
+from tenants.models import Role, Tenant, User
+from tests.builders import make_member, make_tenant
+from tests.cases import case
+from tests.jobs.builders import identity_for, make_job, make_slurm_cluster
+from tests.jobs.fakes import FakeSlurm, install
+from tests.jobs.proxies import Fault, broken_slurm
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def slurm(monkeypatch: pytest.MonkeyPatch) -> FakeSlurm:
+    return install(monkeypatch)
+
+
+@pytest.fixture
+def tenant() -> Tenant:
+    return make_tenant("Aurora Lab")
+
+
+@pytest.fixture
+def alice(tenant: Tenant) -> User:
+    return make_member(tenant, Role.MEMBER)
+
+
+@pytest.fixture
+def cluster(tenant: Tenant, alice: User) -> Cluster:
+    return make_slurm_cluster(tenant)
+
+
+def endpoint_of(cluster: Cluster) -> SlurmEndpoint:
+    return SlurmEndpoint.objects.select_related("cluster").get(cluster=cluster)
+
+
+def look_at(cluster: Cluster, memory: Memory | None = None) -> str:
+    return look(endpoint_of(cluster), memory or Memory()).source
+
+
+def queue_topic(cluster: Cluster) -> Topic:
+    return Topic(cluster.tenant_id, "queue", cluster.pk)
+
+
+def test_states_become_rows_events_and_topics(slurm: FakeSlurm, alice: User, cluster: Cluster) -> None:
+    account = identity_for(cluster, alice).name
+    slurm.add(job_id=7, name="train", user_name=account, reason="Resources")
+    memory = Memory()
+    look_at(cluster, memory)
+    job = Job.objects.get()
+    assert (job.slurm_job_id, job.owner, job.state, job.reason) == (7, alice, "PENDING", "Resources")
+    before = version_of(Topic(cluster.tenant_id, "job", job.pk)), version_of(queue_topic(cluster))
+    slurm.change(7, state="RUNNING", reason="", start_time=slurm.now())
+    look_at(cluster, memory)
+    slurm.change(
+        7, state="FAILED", reason="NonZeroExitCode", end_time=slurm.now(), exit_code=ExitCode(status=3)
+    )
+    look_at(cluster, memory)
+    job.refresh_from_db()
+    assert (job.state, job.exit_status, job.exit_signal) == ("FAILED", 3, 0)
+    assert list(job.events.values_list("state", flat=True)) == ["PENDING", "RUNNING", "FAILED"]
+    after = version_of(Topic(cluster.tenant_id, "job", job.pk)), version_of(queue_topic(cluster))
+    assert (after[0] - before[0], after[1] - before[1]) == (2, 2)
+
+
+def test_nothing_new_writes_and_publishes_nothing(slurm: FakeSlurm, cluster: Cluster) -> None:
+    slurm.add(job_id=7)
+    memory = Memory()
+    look_at(cluster, memory)
+    before, events = version_of(queue_topic(cluster)), JobEvent.objects.count()
+    look_at(cluster, memory)
+    assert (version_of(queue_topic(cluster)), JobEvent.objects.count()) == (before, events)
+    cluster.slurm.refresh_from_db()
+    assert cluster.slurm.observed_at is not None
+
+
+def test_unchanged_is_asked_with_the_controllers_own_clock(slurm: FakeSlurm, cluster: Cluster) -> None:
+    memory = Memory()
+    slurm.unchanged = True
+    with time_machine.travel("2026-11-30 12:00:00+00:00", tick=False):
+        look_at(cluster, memory)
+    assert slurm.listed == [None]
+    first = memory.req_time
+    with time_machine.travel("2026-11-30 12:00:09+00:00", tick=False):
+        look_at(cluster, memory)
+    assert slurm.listed == [None, first]
+    with time_machine.travel("2026-11-30 12:10:01+00:00", tick=False):
+        look_at(cluster, memory)
+    assert slurm.listed == [None, first, None], "a full look every ten minutes"
+
+
+@case("U15")
+def test_a_job_that_is_missing_from_a_complete_list_ended_with_unknown_result(
+    slurm: FakeSlurm, alice: User, cluster: Cluster
+) -> None:
+    gone = make_job(cluster, alice, state="RUNNING")
+    known = make_job(cluster, alice, state="COMPLETED")
+    look_at(cluster)
+    assert dict(Job.objects.values_list("pk", "state")) == {gone.pk: "ENDED", known.pk: "COMPLETED"}
+
+
+@case("U15")
+def test_an_old_job_of_the_same_id_is_another_job(slurm: FakeSlurm, alice: User, cluster: Cluster) -> None:
+    old = make_job(
+        cluster, alice, state="FAILED", slurm_job_id=7, submit_time=clock.now() - dt.timedelta(days=400)
+    )
+    slurm.add(job_id=7, name="new", state="COMPLETED", end_time=slurm.now())
+    look_at(cluster)
+    assert Job.objects.count() == 2
+    old.refresh_from_db()
+    assert (old.name, old.state) == ("train-7b", "FAILED")
+
+
+@case("U15")
+def test_a_requeued_job_stays_one_row(slurm: FakeSlurm, cluster: Cluster) -> None:
+    slurm.add(job_id=7, state="RUNNING", submit_time=slurm.now() - 500, start_time=slurm.now() - 400)
+    look_at(cluster)
+    slurm.change(7, state="PENDING", reason="BeginTime", submit_time=slurm.now(), start_time=None, restarts=1)
+    look_at(cluster)
+    job = Job.objects.get()
+    assert (job.state, job.restarts) == ("PENDING", 1)
+    assert list(job.events.values_list("state", flat=True)) == ["RUNNING", "PENDING"]
+
+
+def test_a_look_never_overwrites_what_was_seen_later(slurm: FakeSlurm, alice: User, cluster: Cluster) -> None:
+    job = make_job(cluster, alice, state="CANCELLED", observed_at=clock.now() + dt.timedelta(seconds=5))
+    slurm.add(job_id=job.slurm_job_id, state="RUNNING", submit_time=int(job.submit_time.timestamp()))
+    Job.objects.filter(pk=job.pk).update(submit_time=job.submit_time.replace(microsecond=0))
+    look_at(cluster)
+    assert Job.objects.get().state == "CANCELLED"
+
+
+@case("U13")
+def test_numbers_that_no_column_holds_are_not_told(slurm: FakeSlurm, cluster: Cluster) -> None:
+    slurm.add(
+        job_id=7, start_time=None, cpus=2**32 - 3, user_id=4_000_000_000, end_time=2**40, node_count=None
+    )
+    look_at(cluster)
+    job = Job.objects.get()
+    assert (job.cpus, job.start_time, job.end_time, job.node_count) == (None, None, None, None)
+
+
+def test_our_own_checks_are_nobodys_jobs(slurm: FakeSlurm, cluster: Cluster) -> None:
+    slurm.add(job_id=7, name="freehold-probe")
+    slurm.add(job_id=8, name="freehold-probe", comment="[fh:abcdefghij23]")
+    look_at(cluster)
+    assert list(Job.objects.values_list("slurm_job_id", flat=True)) == [8]
+
+
+def test_a_long_queue_is_not_listed_and_what_is_missing_is_not_gone(
+    slurm: FakeSlurm, alice: User, cluster: Cluster
+) -> None:
+    mine = make_job(cluster, alice, state="RUNNING", slurm_job_id=7)
+    unseen = make_job(cluster, alice, state="RUNNING", slurm_job_id=8)
+    account = identity_for(cluster, alice).name
+    slurm.add(
+        job_id=7,
+        user_name=account,
+        state="COMPLETED",
+        submit_time=int(mine.submit_time.timestamp()),
+        end_time=slurm.now(),
+    )
+    Job.objects.filter(pk=mine.pk).update(submit_time=mine.submit_time.replace(microsecond=0))
+    slurm.counts = (50_000, 10)
+    assert look_at(cluster) == SINGLE
+    assert slurm.listed == []
+    assert sorted(slurm.asked) == [7, 8]
+    assert dict(Job.objects.values_list("pk", "state")) == {mine.pk: "COMPLETED", unseen.pk: "RUNNING"}
+    cluster.slurm.refresh_from_db()
+    assert (cluster.slurm.jobs_pending, cluster.slurm.jobs_running) == (50_000, 10)
+
+
+def test_an_array_with_many_tasks_and_few_records_is_listed_once_that_is_known(
+    slurm: FakeSlurm, cluster: Cluster
+) -> None:
+    slurm.add(job_id=7, array_job_id=7, array_task_string="0-99999")
+    slurm.counts = (100_000, 0)
+    assert look_at(cluster, Memory(records=1)) == LIST
+    assert Job.objects.get().task_count == 100_000
+
+
+def test_partitions_are_kept_for_the_form(slurm: FakeSlurm, cluster: Cluster) -> None:
+    Partition.objects.create(cluster=cluster, name="gone", state="UP", observed_at=clock.now())
+    look_at(cluster)
+    row = Partition.objects.get()
+    assert (row.name, row.max_time_minutes, row.gpus) == ("train", 10080, 8), "its pool knows the GPUs"
+
+
+@case("U16")
+@pytest.mark.parametrize(
+    "fault",
+    [
+        Fault(500, "text/html", b"<html><body><h1>Proxy error</h1><script>x()</script></body></html>"),
+        Fault(502, "text/plain", b"Bad"),
+        Fault(200, "text/html", b"<html><form>Sign in</form></html>"),
+        Fault(200, "application/json", b'{"errors": [], "statistics": {"req_ti'),
+        Fault(500, "application/json", b'{"errors": [{"error": "Unspecified error", "errno": -1}]}'),
+    ],
+)
+def test_a_bad_answer_changes_nothing_but_since_when(cluster: Cluster, alice: User, fault: Fault) -> None:
+    job = make_job(cluster, alice)
+    before = endpoint_of(cluster)
+    Cluster.objects.filter(pk=cluster.pk).update(next_reconcile_at=clock.now() + dt.timedelta(minutes=10))
+    with broken_slurm(fault) as url:
+        SlurmEndpoint.objects.filter(pk=before.pk).update(url=url)
+        claimed = claim(before.pk)
+        assert claimed is not None
+        observe(claimed, {})
+    seen = endpoint_of(cluster)
+    assert seen.unreachable_since is not None
+    assert seen.observed_at == before.observed_at
+    assert seen.failures == 1
+    assert "<" not in seen.trouble
+    assert seen.trouble
+    assert seen.next_observe_at is not None
+    assert seen.next_observe_at > clock.now()
+    assert Job.objects.get(pk=job.pk).state == "RUNNING"
+    cluster.refresh_from_db()
+    assert cluster.next_reconcile_at is not None
+    assert cluster.next_reconcile_at <= clock.now(), "the engine looks at once"
+
+
+@case("U16")
+def test_the_pauses_grow_and_a_good_answer_ends_them(slurm: FakeSlurm, cluster: Cluster) -> None:
+    pauses = [pace.pause(failures).total_seconds() for failures in range(1, 12)]
+    assert pauses[0] < 3 < pauses[3] < 60 < pauses[8]
+    assert max(pauses) <= 360
+    SlurmEndpoint.objects.filter(cluster=cluster).update(
+        failures=5, unreachable_since=clock.now(), trouble="x"
+    )
+    look_at(cluster)
+    seen = endpoint_of(cluster)
+    assert (seen.failures, seen.unreachable_since, seen.trouble) == (0, None, "")
+
+
+def test_one_observer_at_a_time_looks_at_a_cluster(cluster: Cluster) -> None:
+    first = claim(cluster.slurm.pk)
+    assert first is not None
+    assert claim(cluster.slurm.pk) is None
+    release(first, dt.timedelta(0))
+    assert claim(cluster.slurm.pk) is not None
+
+
+def test_a_lease_of_an_observer_that_died_ends(cluster: Cluster) -> None:
+    with time_machine.travel(clock.now() - loop.LEASE - dt.timedelta(seconds=1), tick=False):
+        assert claim(cluster.slurm.pk) is not None
+    assert claim(cluster.slurm.pk) is not None
+
+
+def test_who_asks_during_a_look_is_heard_after_it(cluster: Cluster) -> None:
+    claimed = claim(cluster.slurm.pk)
+    assert claimed is not None
+    pace.poke(cluster)
+    release(claimed, dt.timedelta(minutes=1))
+    assert claim(cluster.slurm.pk) is not None
+
+
+def test_the_pace_follows_who_watches_and_what_runs() -> None:
+    key = uuid.uuid4()
+    assert pace.interval(key, active=False) == pace.IDLE
+    assert pace.interval(key, active=True) == pace.BUSY
+    pace.note_watched([key])
+    assert pace.interval(key, active=True) == pace.WATCHED
+
+
+@pytest.mark.parametrize("change", [{"wanted": False}, {"phase": "deleted"}, {"ready_at": None}])
+def test_only_clusters_that_were_ready_are_looked_at(cluster: Cluster, change: dict[str, object]) -> None:
+    assert loop.due(clock.now()).exists()
+    Cluster.objects.filter(pk=cluster.pk).update(**change)
+    assert not loop.due(clock.now()).exists()
+
+
+@case("U16")
+@pytest.mark.slow
+@pytest.mark.django_db(transaction=True)
+def test_a_slow_cluster_does_not_hold_the_others(tenant: Tenant, alice: User) -> None:
+    slow, quick = make_slurm_cluster(tenant, name="slow"), make_slurm_cluster(tenant, name="quick")
+    answered = threading.Event()
+    with (
+        broken_slurm(Fault(500, delay=4)) as slow_url,
+        broken_slurm(Fault(502, "text/plain", b"Bad")) as quick_url,
+    ):
+        SlurmEndpoint.objects.filter(cluster=slow).update(url=slow_url, next_observe_at=clock.now())
+        SlurmEndpoint.objects.filter(cluster=quick).update(url=quick_url, next_observe_at=clock.now())
+        observer = Observer(threads=4)
+        assert observer.step() == 2
+        began = clock.now()
+        while endpoint_of(quick).failures == 0 and clock.now() - began < dt.timedelta(seconds=3):
+            answered.wait(0.05)
+        assert endpoint_of(quick).failures == 1
+        assert endpoint_of(slow).failures == 0
+        observer.wait()
+        assert endpoint_of(slow).failures == 1
+    connection.close()
