@@ -13,7 +13,23 @@ class ClustersConfig(AppConfig):
 
     def ready(self) -> None:
         """Models can be imported from here on."""
+        from clusters import kinds  # noqa: F401, PLC0415  # registers the live kinds
         from clusters.services.identities import membership_changed  # noqa: PLC0415
-        from tenants import hooks  # noqa: PLC0415
+        from tenants import audit, hooks  # noqa: PLC0415
 
         hooks.membership_changed.append(membership_changed)
+        audit.register_verbs(
+            {
+                "order.submitted": "ordered",
+                "order.cancelled": "cancelled the order",
+                "order.approved": "approved the order",
+                "order.rejected": "rejected the order",
+                "order.fulfilled": "fulfilled the order",
+                "cluster.terminate": "asked for the end of",
+                "cluster.removal_began": "began to remove",
+                "cluster.retried": "tried again to build",
+                "cluster.paused": "paused",
+                "cluster.resumed": "resumed",
+                "cluster.given_up": "gave up building",
+            }
+        )

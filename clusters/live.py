@@ -7,22 +7,25 @@ import uuid
 from clusters.models import OPEN_STATES, Cluster, Order
 from tenants.live.topics import Topic
 
+OVERVIEW, ORDER = "tenant-overview", "order"
+CLUSTER, NODES, STEPS, EVENTS = "cluster", "cluster-nodes", "cluster-steps", "cluster-events"
+
 
 def overview(tenant_id: uuid.UUID) -> Topic:
     """The tenant's overview."""
-    return Topic(tenant_id, "tenant-overview", tenant_id)
+    return Topic(tenant_id, OVERVIEW, tenant_id)
 
 
 def of_order(order: Order) -> tuple[Topic, ...]:
     """Order page and overview."""
-    return (Topic(order.tenant_id, "order", order.pk), overview(order.tenant_id))
+    return (Topic(order.tenant_id, ORDER, order.pk), overview(order.tenant_id))
 
 
 def of_cluster(cluster: Cluster) -> tuple[Topic, ...]:
-    """Cluster page, the pages of its open orders, and the overview."""
+    """The pages of a cluster, those of its open orders, and the overview."""
     orders = Order.objects.filter(cluster=cluster, state__in=OPEN_STATES).values_list("pk", flat=True)
     return (
-        Topic(cluster.tenant_id, "cluster", cluster.pk),
-        *(Topic(cluster.tenant_id, "order", key) for key in orders),
+        *(Topic(cluster.tenant_id, kind, cluster.pk) for kind in (CLUSTER, NODES, STEPS, EVENTS)),
+        *(Topic(cluster.tenant_id, ORDER, key) for key in orders),
         overview(cluster.tenant_id),
     )

@@ -1,0 +1,234 @@
+"""Forms of orders and clusters: they parse and bound; what holds is checked by the services."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from django import forms
+
+from clusters.models import Offering, Order, Site, Stack
+from clusters.names import CLUSTER_LENGTH, POOL_LENGTH, RULE
+from clusters.services import capacity
+from clusters.services.order_checks import (
+    JUSTIFICATION_LENGTH,
+    MOST_NODES,
+    MOST_POOLS,
+    OrderRequest,
+    PoolRequest,
+)
+from clusters.templatetags.orders import gib, money
+from portal.lib.errors import BadInput
+
+if TYPE_CHECKING:
+    from django.http import QueryDict
+
+FIRST_ROWS = 3  # pools that can be entered without the script
+NO_FILL = {"autocomplete": "off", "spellcheck": "false"}
+
+
+class OrderForm(forms.Form):
+    """A new cluster, without its pools."""
+
+    key = forms.UUIDField(widget=forms.HiddenInput)
+    stack = forms.ChoiceField(label="Stack", choices=Stack.choices, initial=Stack.SLURM)
+    site = forms.ModelChoiceField(Site.objects.none(), label="Site", empty_label=None)
+    name = forms.CharField(
+        label="Name",
+        max_length=200,  # the rule's own limit has the better message
+        help_text=f"Up to {CLUSTER_LENGTH} {RULE}. Others, such as spaces, become hyphens.",
+        widget=forms.TextInput(attrs=NO_FILL),
+    )
+    justification = forms.CharField(
+        label="What it is for",
+        required=False,
+        max_length=JUSTIFICATION_LENGTH,
+        help_text=f"The operator reads it. At most {JUSTIFICATION_LENGTH} characters.",
+        widget=forms.Textarea(attrs={"rows": 3}),
+    )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        sites: Any = self.fields["site"]
+        sites.queryset = Site.objects.filter(active=True, offerings__active=True).distinct().order_by("name")
+
+
+class PoolForm(forms.Form):
+    """One pool; a row that is left blank is no pool."""
+
+    name = forms.CharField(
+        label="Pool",
+        max_length=200,
+        help_text=f"Up to {POOL_LENGTH} characters; also the partition's name.",
+        widget=forms.TextInput(attrs=NO_FILL),
+    )
+    offering = forms.ModelChoiceField(Offering.objects.none(), label="Flavor", empty_label="Choose a flavor")
+    count = forms.IntegerField(
+        label="Nodes",
+        min_value=1,
+        max_value=MOST_NODES,
+        help_text=f"1 to {MOST_NODES}.",
+        widget=forms.NumberInput(attrs={"inputmode": "numeric"}),
+    )
+
+    def __init__(self, *args: Any, offered: list[Offering], free: Mapping[Any, int], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.use_required_attribute = False
+        offerings: Any = self.fields["offering"]
+        offerings.queryset = Offering.objects.filter(active=True, site__active=True).select_related(
+            "site", "flavor"
+        )
+        # one list of choices for all rows: no query for each row
+        offerings.choices = [("", "Choose a flavor"), *((one.pk, label_of(one, free)) for one in offered)]
+
+    @property
+    def is_blank(self) -> bool:
+        """Nothing was entered in this row."""
+        return not any(str(self.data.get(self.add_prefix(name), "")).strip() for name in self.fields)
+
+
+def label_of(offering: Offering, free: Mapping[Any, int]) -> str:
+    """a100-4: 4 x NVIDIA A100 80 GB, 16 CPUs, 64 GiB, € 9.80 an hour, 8 free."""
+    flavor = offering.flavor
+    gpus = f"{flavor.gpu_count} x {flavor.gpu_model or flavor.gpu_type}, " if flavor.gpu_count else ""
+    price = money(offering.price_per_hour, offering.currency)
+    there = free.get((offering.site_id, flavor.pk), 0)
+    size = f"{gpus}{flavor.cpus} CPUs, {gib(flavor.memory_mib)} GiB"
+    return f"{flavor.name}: {size}, {price} an hour, {there} free"
+
+
+class OrderForms:
+    """The order form with its rows of pools."""
+
+    def __init__(
+        self, data: QueryDict | None = None, *, again: Order | None = None, more: bool = False
+    ) -> None:
+        self.data = data
+        self.again = again
+        offered = capacity.offerings()
+        free = {key: found.free for key, found in capacity.capacity().items()}
+        self.order = OrderForm(data, initial=_initial(again), auto_id="order-%s")
+        self.pools = [
+            PoolForm(
+                data,
+                prefix=f"pool-{index}",
+                initial=_initial_pool(again, index, offered),
+                offered=offered,
+                free=free,
+                auto_id="order-%s",
+            )
+            for index in range(self._rows(more=more))
+        ]
+        self.has_offers = bool(offered)
+
+    @property
+    def can_grow(self) -> bool:
+        """Another row may be added."""
+        return len(self.pools) < MOST_POOLS
+
+    def _rows(self, *, more: bool) -> int:
+        if self.data is None:
+            return max(FIRST_ROWS, self.again.lines.count() if self.again else 0)
+        sent = str(self.data.get("rows", ""))
+        known = int(sent) if sent.isascii() and sent.isdigit() and len(sent) < 3 else FIRST_ROWS
+        return max(1, min(known + more, MOST_POOLS))
+
+    def used(self) -> list[PoolForm]:
+        """Rows in which something was entered; the first one always counts."""
+        return [pool for index, pool in enumerate(self.pools) if index == 0 or not pool.is_blank]
+
+    def is_valid(self) -> bool:
+        """Parse everything, so that every message is there at once."""
+        results = [self.order.is_valid(), *(pool.is_valid() for pool in self.used())]
+        return all(results)
+
+    def request(self) -> OrderRequest:
+        """What was asked for; only when valid."""
+        clean = self.order.cleaned_data
+        return OrderRequest(
+            site=clean["site"],
+            name=clean["name"],
+            stack=clean["stack"],
+            justification=clean["justification"],
+            pools=tuple(
+                PoolRequest(pool["name"], pool["offering"], pool["count"])
+                for pool in (form.cleaned_data for form in self.used())
+            ),
+        )
+
+    def chosen(self) -> list[tuple[Offering, int]]:
+        """Pools that can be summed up already, also while the rest is not filled in."""
+        found = []
+        for pool in self.used():
+            pool.is_valid()
+            clean = pool.cleaned_data
+            if clean.get("offering") and clean.get("count"):
+                found.append((clean["offering"], clean["count"]))
+        return found
+
+    def show(self, error: BadInput) -> None:
+        """Put a service's refusal beside the fields."""
+        used = self.used()
+        for name, message in (error.fields or {"": error.message}).items():
+            part, _, rest = name.partition(".")
+            index, _, field = rest.partition(".")
+            if part == "pools" and field:
+                used[int(index)].add_error(field, message)
+            elif name in self.order.fields:
+                self.order.add_error(name, message)
+            else:
+                self.order.add_error(None, message)
+
+    @property
+    def errors(self) -> list[tuple[str, str, str]]:
+        """Every error: id of its field, label, message; for the summary above the form."""
+        found = (
+            [("", "", str(message)) for message in self.order.non_field_errors()]
+            if self.order.is_bound
+            else []
+        )
+        for number, form in enumerate([self.order, *self.used()] if self.data is not None else []):
+            for field in form:
+                label = f"{field.label} of row {number}" if number else str(field.label)
+                found += [(field.id_for_label or "", label, str(message)) for message in field.errors]
+        return found
+
+
+def _initial(again: Order | None) -> dict[str, Any]:
+    start: dict[str, Any] = {"key": uuid.uuid4(), "stack": Stack.SLURM}
+    if again is not None:
+        start |= {"site": again.site_id, "name": again.cluster_name, "justification": again.justification}
+    return start
+
+
+def _initial_pool(again: Order | None, index: int, offered: list[Offering]) -> dict[str, Any]:
+    if again is None:
+        first = next((one for one in offered if one.flavor.gpu_count), offered[0] if offered else None)
+        return {"name": "gpu", "offering": first, "count": 1} if index == 0 and first else {}
+    lines = list(again.lines.order_by("pk"))
+    if index >= len(lines):
+        return {}
+    line = lines[index]
+    same = [one for one in offered if one.flavor_id == line.flavor_id and one.site_id == again.site_id]
+    return {"name": line.pool, "count": line.count, "offering": same[0] if same else None}
+
+
+class TerminateForm(forms.Form):
+    """The end of a cluster."""
+
+    when = forms.ChoiceField(
+        label="When",
+        choices=[
+            ("later", "In 24 hours: until then it can be called off"),
+            ("now", "Now: running jobs end at once"),
+        ],
+        initial="later",
+        widget=forms.RadioSelect,
+    )
+    confirm = forms.CharField(
+        label="Name of the cluster",
+        max_length=100,
+        help_text="Type the cluster's name, so that it is certain which one you mean.",
+        widget=forms.TextInput(attrs=NO_FILL),
+    )

@@ -1,0 +1,187 @@
+"""The live kinds of orders and clusters: what page, poll and socket all show."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+from django.core.paginator import Paginator
+from django.db.models import Max
+
+from clusters import live, selectors, words
+from clusters.models import (
+    OPEN_STATES,
+    Allocation,
+    Cluster,
+    Node,
+    Order,
+    OrderKind,
+    OrderState,
+    Phase,
+    SlurmEndpoint,
+    StepEvent,
+    StepState,
+)
+from portal.lib.types import JSONDict
+from tenants.actor import Actor
+from tenants.live.registry import LiveKind, register
+from tenants.models import Tenant
+from tenants.rights import Action, may
+
+MOST_EVENTS = 100
+
+
+def overview_context(actor: Actor, row: Tenant) -> JSONDict:
+    """Clusters as cards, and open orders with whom they wait for."""
+    clusters = list(selectors.live_clusters(actor))
+    orders = list(selectors.open_orders(actor))
+    return {
+        "tenant": row,
+        "cards": [
+            {
+                "cluster": cluster,
+                "waiting": words.waiting_of_steps(cluster.steps.all()),
+                "done": sum(step.status == "ready" for step in cluster.steps.all()),
+                "steps": len(cluster.steps.all()),
+                "slurm": getattr(cluster, "slurm", None),
+            }
+            for cluster in clusters
+        ],
+        "orders": [
+            {
+                "order": order,
+                "waiting": words.waiting_of(order, list(order.cluster.steps.all()) if order.cluster else []),
+            }
+            for order in orders
+        ],
+        "may_order": may(actor, Action.ORDER),
+        "has_any": bool(clusters or orders),
+    }
+
+
+def overview_as_of(row: Tenant) -> dt.datetime | None:
+    """The newest look at any of the tenant's clusters."""
+    newest = SlurmEndpoint.objects.filter(cluster__tenant=row, cluster__deleted_at=None).aggregate(
+        at=Max("observed_at")
+    )
+    found: dt.datetime | None = newest["at"]
+    return found
+
+
+def order_context(actor: Actor, row: Order) -> JSONDict:
+    """One order: its line, whom it waits for, what was agreed, and the steps."""
+    order = Order.objects.select_related("site", "cluster", "created_by", "decided_by").get(pk=row.pk)
+    steps = list(StepState.objects.filter(cluster=order.cluster_id)) if order.cluster_id else []
+    may_order = may(actor, Action.ORDER)
+    scheduled = order.cluster is not None and order.cluster.wanted
+    building = order.cluster is None or not order.cluster.was_ready
+    cancellable = order.state in OPEN_STATES and (
+        scheduled if order.kind == OrderKind.TERMINATE else building
+    )
+    return {
+        "order": order,
+        "tenant": actor.tenant,
+        "line": words.line_of(order, steps),
+        "waiting": words.waiting_of(order, steps),
+        "timeline": words.timeline_of(steps),
+        "lines": order.lines.select_related("flavor").order_by("pk"),
+        "plan": _plan(order),
+        "may_cancel": may_order and cancellable,
+        "may_order_again": may_order
+        and order.kind == OrderKind.CREATE
+        and order.state in {OrderState.REJECTED, OrderState.CANCELLED, OrderState.FAILED},
+    }
+
+
+def _plan(order: Order) -> list[JSONDict]:
+    steps = (order.plan or {}).get("steps", [])
+    return [{**step, "title": words.title_of(step["name"])} for step in steps]
+
+
+def cluster_context(actor: Actor, row: Cluster) -> JSONDict:
+    """The overview of one cluster."""
+    cluster = selectors.with_figures(Cluster.objects.for_actor(actor)).select_related("site").get(pk=row.pk)
+    steps = list(StepState.objects.filter(cluster=cluster))
+    return {
+        "cluster": cluster,
+        "tenant": actor.tenant,
+        "slurm": SlurmEndpoint.objects.filter(cluster=cluster).first(),
+        "pools": cluster.pools.select_related("flavor").order_by("name"),
+        "waiting": words.waiting_of_steps(steps),
+        "timeline": words.timeline_of(steps),
+        "is_usable": cluster.phase in {Phase.READY, Phase.DEGRADED},
+        "order": cluster.orders.filter(kind=OrderKind.CREATE).first(),
+        "ending": cluster.orders.filter(kind=OrderKind.TERMINATE, state=OrderState.APPROVED).first(),
+        "may_terminate": may(actor, Action.TERMINATE),
+        "may_submit": may(actor, Action.SUBMIT_JOB),
+    }
+
+
+def cluster_as_of(row: Cluster) -> dt.datetime | None:
+    """The last look at its Slurm."""
+    return SlurmEndpoint.objects.filter(cluster=row).values_list("observed_at", flat=True).first()
+
+
+def nodes_context(actor: Actor, row: Cluster) -> JSONDict:
+    """Nodes as Slurm last told of them, and the machines beneath."""
+    machines = Allocation.objects.filter(pool__cluster=row, released_at=None)
+    return {
+        "cluster": row,
+        "tenant": actor.tenant,
+        "slurm": SlurmEndpoint.objects.filter(cluster=row).first(),
+        "nodes": Node.objects.filter(cluster=row).order_by("name"),
+        "machines": machines.select_related("machine", "machine__flavor", "pool").order_by("machine__name"),
+    }
+
+
+def steps_context(actor: Actor, row: Cluster) -> JSONDict:
+    """Each step with its component, what it made and how often it was tried."""
+    steps = list(StepState.objects.filter(cluster=row))
+    return {
+        "cluster": row,
+        "tenant": actor.tenant,
+        "steps": [{"state": step, "title": words.title_of(step.name)} for step in steps],
+        "timeline": words.timeline_of(steps),
+        "waiting": words.waiting_of_steps(steps),
+    }
+
+
+def events_context(actor: Actor, row: Cluster, number: object = 1) -> JSONDict:
+    """What happened, newest first."""
+    pages = Paginator(StepEvent.objects.filter(cluster=row).order_by("-id"), MOST_EVENTS)
+    page = pages.get_page(number)  # type: ignore[arg-type]  # anything odd is page 1
+    return {
+        "cluster": row,
+        "tenant": actor.tenant,
+        "page": page,
+        "events": [{"event": event, "title": words.title_of(event.step)} for event in page],
+    }
+
+
+OVERVIEW = register(
+    LiveKind(
+        live.OVERVIEW,
+        Tenant.objects.all,
+        "clusters/overview.html#live",
+        overview_context,
+        as_of=overview_as_of,
+    )
+)
+ORDER = register(LiveKind(live.ORDER, Order.objects.all, "clusters/order.html#live", order_context))
+CLUSTER = register(
+    LiveKind(
+        live.CLUSTER, Cluster.objects.all, "clusters/cluster.html#live", cluster_context, as_of=cluster_as_of
+    )
+)
+NODES = register(
+    LiveKind(
+        live.NODES,
+        Cluster.objects.all,
+        "clusters/cluster_nodes.html#live",
+        nodes_context,
+        as_of=cluster_as_of,
+    )
+)
+STEPS = register(LiveKind(live.STEPS, Cluster.objects.all, "clusters/cluster_steps.html#live", steps_context))
+EVENTS = register(
+    LiveKind(live.EVENTS, Cluster.objects.all, "clusters/cluster_events.html#live", events_context)
+)

@@ -1,0 +1,76 @@
+"""Reads that span models: lists and pages of orders and clusters, each in a fixed number of queries."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db.models import (
+    Count,
+    DecimalField,
+    F,
+    IntegerField,
+    OuterRef,
+    Prefetch,
+    Q,
+    QuerySet,
+    Subquery,
+    Sum,
+)
+from django.db.models.functions import Coalesce
+
+from clusters.models import OPEN_STATES, Cluster, Node, NodePool, Order, Phase, StepState
+from tenants.actor import Actor
+from tenants.scoping import TenantQuerySet
+
+
+def _number(rows: QuerySet[Any], key: str, total: Any, field: Any = None) -> Any:
+    """A sum over rows of another table, as a subquery: joins would multiply each other."""
+    sums = rows.filter(**{key: OuterRef("pk")}).order_by().values(key).annotate(total=total).values("total")
+    return Coalesce(
+        Subquery(sums, output_field=field or IntegerField()), 0, output_field=field or IntegerField()
+    )
+
+
+def with_figures(rows: TenantQuerySet[Cluster]) -> TenantQuerySet[Any]:
+    """Clusters with nodes wanted, up and seen, GPUs, and price per hour."""
+    nodes, pools = Node.objects.all(), NodePool.objects.all()
+    money = DecimalField(max_digits=14, decimal_places=2)
+    return rows.annotate(
+        nodes_wanted=_number(pools, "cluster", Sum("count")),
+        nodes_up=_number(nodes.filter(available=True), "cluster", Count("pk")),
+        gpus=_number(pools, "cluster", Sum(F("count") * F("flavor__gpu_count"))),
+        gpus_used=_number(nodes, "cluster", Sum("gpus_used")),
+        price_per_hour=_number(pools, "cluster", Sum(F("count") * F("price_per_hour")), money),
+    )
+
+
+def live_clusters(actor: Actor) -> TenantQuerySet[Any]:
+    """Clusters of the actor's tenant that are not removed, with figures and steps."""
+    rows = with_figures(Cluster.objects.for_actor(actor).exclude(phase=Phase.DELETED))
+    return (
+        rows.select_related("site", "slurm")
+        .prefetch_related(Prefetch("steps", StepState.objects.order_by("position")))
+        .order_by("name")
+    )
+
+
+def open_orders(actor: Actor) -> TenantQuerySet[Order]:
+    """Orders that are neither done nor ended, with the steps of their clusters."""
+    steps = Prefetch("cluster__steps", StepState.objects.order_by("position"))
+    return (
+        Order.objects.for_actor(actor)
+        .filter(state__in=OPEN_STATES)
+        .select_related("site", "cluster")
+        .prefetch_related(steps, "lines__flavor")
+        .order_by("submitted_at", "created_at")
+    )
+
+
+def order_list(actor: Actor, *, state: str = "") -> TenantQuerySet[Order]:
+    """Every order of the tenant, newest first."""
+    rows = Order.objects.for_actor(actor).select_related("site", "cluster", "created_by")
+    if state == "open":
+        rows = rows.filter(state__in=OPEN_STATES)
+    elif state == "ended":
+        rows = rows.filter(~Q(state__in=OPEN_STATES))
+    return rows.prefetch_related("lines__flavor").order_by("-created_at", "-pk")

@@ -1,0 +1,1 @@
+"""Template tags of orders and clusters."""

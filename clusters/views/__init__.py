@@ -1,0 +1,1 @@
+"""Pages of orders and clusters; they parse, call one service and render."""

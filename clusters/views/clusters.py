@@ -1,0 +1,107 @@
+"""The overview of a tenant, its clusters, and one cluster with its tabs."""
+
+from __future__ import annotations
+
+import uuid
+
+from django.http import HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_safe
+
+from clusters import kinds, selectors
+from clusters.models import Cluster, Phase, SlurmEndpoint, SlurmIdentity
+from clusters.views.orders import tenant_of
+from portal.lib.types import JSONDict
+from tenants.live.registry import LiveKind
+from tenants.rights import Action, may
+from tenants.scoping import get_visible
+from tenants.web import TenantRequest, in_tenant
+
+CLUSTERS = Cluster.objects.select_related("site")
+
+
+@require_safe
+@in_tenant
+def overview(request: TenantRequest) -> HttpResponse:
+    """Clusters as cards and open orders; at the first visit the way to the first job."""
+    tenant = tenant_of(request)
+    context = kinds.overview_context(request.actor, tenant)
+    return render(
+        request, "clusters/overview.html", context | {"live_topics": [kinds.OVERVIEW.topic(tenant)]}
+    )
+
+
+@require_safe
+@in_tenant
+def clusters(request: TenantRequest) -> HttpResponse:
+    """Every cluster, also those that were removed when asked for."""
+    removed = request.GET.get("removed") == "1"
+    rows = selectors.with_figures(Cluster.objects.for_actor(request.actor)).select_related("site")
+    if not removed:
+        rows = rows.exclude(phase=Phase.DELETED)
+    context = {
+        "tenant": tenant_of(request),
+        "clusters": rows.order_by("deleted_at", "name"),
+        "removed": removed,
+        "may_order": may(request.actor, Action.ORDER),
+    }
+    return render(request, "clusters/clusters.html", context)
+
+
+@require_safe
+@in_tenant
+def cluster(request: TenantRequest, pk: uuid.UUID) -> HttpResponse:
+    """What it is, whether it works, and while it is built: how far."""
+    return _tab(request, pk, kinds.CLUSTER, "overview", "clusters/cluster.html")
+
+
+@require_safe
+@in_tenant
+def cluster_nodes(request: TenantRequest, pk: uuid.UUID) -> HttpResponse:
+    """Nodes as Slurm last told of them."""
+    return _tab(request, pk, kinds.NODES, "nodes", "clusters/cluster_nodes.html")
+
+
+@require_safe
+@in_tenant
+def cluster_steps(request: TenantRequest, pk: uuid.UUID) -> HttpResponse:
+    """The plan as it stands."""
+    return _tab(request, pk, kinds.STEPS, "steps", "clusters/cluster_steps.html")
+
+
+@require_safe
+@in_tenant
+def cluster_events(request: TenantRequest, pk: uuid.UUID) -> HttpResponse:
+    """What happened; only the first page is live."""
+    number = request.GET.get("page", "1")
+    if number == "1":
+        return _tab(request, pk, kinds.EVENTS, "events", "clusters/cluster_events.html")
+    row = get_visible(CLUSTERS.all(), request.actor, pk)
+    context = kinds.events_context(request.actor, row, number)
+    return render(request, "clusters/cluster_events.html", context | {"tab": "events", "old": True})
+
+
+@require_safe
+@in_tenant
+def cluster_access(request: TenantRequest, pk: uuid.UUID) -> HttpResponse:
+    """How to reach it: Slurm through the portal; no Kubernetes here, and why."""
+    row = get_visible(CLUSTERS.all(), request.actor, pk)
+    mine = SlurmIdentity.objects.for_actor(request.actor).filter(
+        cluster=row, membership__user=request.actor.user, active=True
+    )
+    context = {
+        "cluster": row,
+        "tenant": tenant_of(request),
+        "slurm": SlurmEndpoint.objects.for_actor(request.actor).filter(cluster=row).first(),
+        "identity": mine.first(),
+        "is_usable": row.phase in {Phase.READY, Phase.DEGRADED},
+        "may_submit": may(request.actor, Action.SUBMIT_JOB),
+        "tab": "access",
+    }
+    return render(request, "clusters/cluster_access.html", context)
+
+
+def _tab(request: TenantRequest, pk: uuid.UUID, kind: LiveKind, tab: str, template: str) -> HttpResponse:
+    row = get_visible(CLUSTERS.all(), request.actor, pk)
+    context: JSONDict = kind.context(request.actor, row)
+    return render(request, template, context | {"tab": tab, "live_topics": [kind.topic(row)]})

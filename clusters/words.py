@@ -1,0 +1,136 @@
+"""How steps read to people, and whom an order waits for."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from clusters.models import Order, OrderKind, OrderState, StepState, StepStatus
+from portal.lib.types import JSONDict
+
+TITLES = {
+    "machines": "Take machines",
+    "fabric": "Separate the network",
+    "slurm": "Start Slurm",
+    "identity": "Make accounts",
+    "smoke": "Run a test job",
+}
+
+
+def title_of(step: str) -> str:
+    """A step's title; one that nobody named reads as it is called."""
+    return TITLES.get(step) or step.replace("-", " ").capitalize()
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """Whom something waits for, since when, and why."""
+
+    who: str  # "an operator", "Freehold", "nobody"
+    what: str  # a sentence
+    since: dt.datetime | None = None
+    reason: str = ""
+    message: str = ""
+
+    @property
+    def needs_a_person(self) -> bool:
+        """Nothing goes on by itself."""
+        return self.who == "an operator"
+
+
+def waiting_of(order: Order, steps: Sequence[StepState]) -> Waiting | None:
+    """Whom the order waits for; None when it is decided and done."""
+    if order.state == OrderState.SUBMITTED:
+        return _undecided(order)
+    if order.state != OrderState.APPROVED:
+        return None
+    if order.kind == OrderKind.TERMINATE and order.cluster is not None and order.cluster.terminate_at:
+        return Waiting("nobody", "Removal is scheduled; it can be called off.", order.decided_at)
+    return waiting_of_steps(steps) or Waiting("Freehold", "A worker is about to begin.", order.decided_at)
+
+
+def _undecided(order: Order) -> Waiting:
+    error = (order.plan or {}).get("error")
+    if error:
+        return Waiting(
+            "an operator",
+            "An operator looks at the order; it cannot be built as things are.",
+            order.submitted_at,
+            str(error["reason"]),
+            str(error["message"]),
+        )
+    return Waiting("an operator", "An operator looks at the order and its plan.", order.submitted_at)
+
+
+def waiting_of_steps(steps: Iterable[StepState]) -> Waiting | None:
+    """Whom the work waits for: the first stalled step, else the first that is under way."""
+    rows = list(steps)
+    for step in rows:
+        if step.status == StepStatus.STALLED:
+            what = f"{title_of(step.name)} needs a person; an operator was told."
+            return Waiting("an operator", what, step.since, step.reason, step.message)
+    for step in rows:
+        if step.status in {StepStatus.PROGRESSING, StepStatus.REMOVING}:
+            what = f"{title_of(step.name)}, by {step.component}."
+            return Waiting("Freehold", what, step.since, step.reason, step.message)
+    return None
+
+
+def timeline_of(steps: Sequence[StepState]) -> list[JSONDict]:
+    """Items of components/timeline.html."""
+    needed = {step.name: step.status for step in steps}
+    return [
+        {
+            "title": title_of(step.name),
+            "status": step.status,
+            "component": step.component,
+            "at": step.since if step.status != StepStatus.WAITING else None,
+            "took": step.ready_at - step.started_at if step.ready_at and step.started_at else "",
+            "reason": step.reason,
+            "detail": step.message or ("" if needed[step.name] != StepStatus.WAITING else "Waits its turn."),
+        }
+        for step in steps
+    ]
+
+
+def line_of(order: Order, steps: Sequence[StepState]) -> list[JSONDict]:
+    """Items of components/steps.html: the order's life in four."""
+    if order.kind == OrderKind.TERMINATE:
+        return _end_line(order)
+    done = sum(step.status == StepStatus.READY for step in steps)
+    items: list[JSONDict] = [{"title": "Submitted", "status": "good", "at": order.submitted_at}]
+    if order.state == OrderState.SUBMITTED:
+        items.append({"title": "Approval", "status": "waiting", "text": "by an operator"})
+    elif order.state == OrderState.REJECTED:
+        return [*items, {"title": "Rejected", "status": "rejected", "at": order.decided_at}]
+    elif order.decided_at is None:
+        return [*items, {"title": "Cancelled", "status": "cancelled", "at": order.ended_at}]
+    else:
+        items.append({"title": "Approved", "status": "good", "at": order.decided_at})
+    if order.state in {OrderState.CANCELLED, OrderState.FAILED}:
+        return [*items, {"title": order.get_state_display(), "status": order.state, "at": order.ended_at}]
+    built = order.state == OrderState.FULFILLED
+    working = order.state == OrderState.APPROVED
+    text = f"{done} of {len(steps)} steps" if working and steps else ""
+    stalled = any(step.status == StepStatus.STALLED for step in steps)
+    status = "good" if built else ("stalled" if stalled else "working") if working else "waiting"
+    items.append({"title": "Built" if built else "Being built", "status": status, "text": text})
+    ready = {
+        "title": "Ready",
+        "status": "good" if built else "waiting",
+        "at": order.ended_at if built else None,
+    }
+    return [*items, ready]
+
+
+def _end_line(order: Order) -> list[JSONDict]:
+    asked: JSONDict = {"title": "Asked for", "status": "good", "at": order.submitted_at}
+    scheduled = order.cluster.terminate_at if order.cluster else None
+    if order.state == OrderState.CANCELLED:
+        return [asked, {"title": "Called off", "status": "cancelled", "at": order.ended_at}]
+    if scheduled:
+        return [asked, {"title": "Scheduled", "status": "waiting", "at": scheduled}]
+    done = order.state == OrderState.FULFILLED
+    end = {"title": "Removed", "status": "good" if done else "waiting", "at": order.ended_at}
+    return [asked, {"title": "Being removed", "status": "good" if done else "working"}, end]

@@ -1,0 +1,77 @@
+"""Addresses of the clusters pages and rows of their live kinds, for the generated stranger test."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+
+from django.db import models
+
+from clusters.models import Cluster, Offering, Order, Phase
+from portal.lib.types import JSONDict
+from tests.architecture.routes import ADMINS, OWNERS, Route, World
+from tests.clusters.builders import make_cluster, make_order, make_site
+
+
+def order_of(world: World) -> JSONDict:
+    return {"pk": _order(world).pk}
+
+
+def cluster_of(world: World) -> JSONDict:
+    return {"pk": _cluster(world).pk}
+
+
+def _order(world: World) -> Order:
+    site = world.make(make_site)
+    return world.make(make_order, world.tenant, site, planned=False)
+
+
+def _cluster(world: World) -> Cluster:
+    site = world.make(make_site)
+    return world.make(make_cluster, world.tenant, site, phase=Phase.READY)
+
+
+def order_data(world: World) -> JSONDict:
+    site = world.make(make_site)
+    return {
+        # every press of the button is a form of its own
+        "key": lambda: str(uuid.uuid4()),
+        "name": lambda: f"gpu-{uuid.uuid4().hex[:8]}",
+        "stack": "slurm",
+        "site": str(site.pk),
+        "rows": "1",
+        "pool-0-name": "train",
+        "pool-0-offering": str(Offering.objects.get(site=site).pk),
+        "pool-0-count": "2",
+    }
+
+
+ROUTES: dict[str, Route] = {
+    "overview": Route(),
+    "orders": Route(),
+    "order-new": Route(method="post", data=order_data, roles=ADMINS),
+    "order-summary": Route(data=order_data, roles=ADMINS),
+    "order": Route(order_of),
+    "order-cancel": Route(order_of, method="post", roles=ADMINS),
+    "clusters": Route(),
+    "cluster": Route(cluster_of),
+    "cluster-nodes": Route(cluster_of),
+    "cluster-steps": Route(cluster_of),
+    "cluster-events": Route(cluster_of),
+    "cluster-access": Route(cluster_of),
+    "cluster-settings": Route(cluster_of),
+    "terminate": Route(
+        cluster_of,
+        method="post",
+        data=lambda world: {"when": "later", "confirm": _cluster(world).name},
+        roles=OWNERS,
+    ),
+}
+ROWS: dict[str, Callable[[World], models.Model]] = {
+    "tenant-overview": lambda world: world.tenant,
+    "order": _order,
+    "cluster": _cluster,
+    "cluster-nodes": _cluster,
+    "cluster-steps": _cluster,
+    "cluster-events": _cluster,
+}
