@@ -23,6 +23,9 @@ from django.test import Client  # noqa: E402
 from clusters.models import Cluster, Offering, Order  # noqa: E402
 from clusters.services import clusters, decisions, orders  # noqa: E402
 from clusters.services.order_checks import OrderRequest, PoolRequest  # noqa: E402
+from jobs.models import Job  # noqa: E402
+from jobs.services import actions, submissions  # noqa: E402
+from jobs.services.drafts import Typed  # noqa: E402
 from portal.lib.types import JSONDict  # noqa: E402
 from tenants.actor import Actor  # noqa: E402
 from tenants.models import OidcIdentity, Tenant  # noqa: E402
@@ -79,6 +82,27 @@ def terminate(subject: str, cluster: str) -> JSONDict:
     return {}
 
 
+def job(subject: str, cluster: str, script: str, fields: dict[str, str]) -> JSONDict:
+    """Submit a job as that person; blank fields are left out."""
+    row = Cluster.objects.select_related("tenant", "site").get(pk=cluster)
+    actor = actor_for(person(subject).user, row.tenant)
+    typed = Typed(fields=fields, script=script)
+    sent = submissions.submit_job(actor=actor, cluster=row, typed=typed, key=uuid.uuid4())
+    return {"job": str(sent.job_id), "slurm_id": sent.slurm_job_id}
+
+
+def cancel(subject: str, job: str) -> JSONDict:
+    """Cancel a job as that person."""
+    row = Job.objects.select_related("cluster", "tenant", "identity", "owner").get(pk=job)
+    actions.cancel_job(actor=actor_for(person(subject).user, row.tenant), job=row)
+    return {}
+
+
+def job_state(job: str) -> JSONDict:
+    """What the portal knows of a job."""
+    return {"state": Job.objects.get(pk=job).state}
+
+
 def state(cluster: str) -> JSONDict:
     """Phase and steps of a cluster."""
     row = Cluster.objects.get(pk=cluster)
@@ -91,7 +115,10 @@ def planned(order: str) -> JSONDict:
     return {"hash": Order.objects.get(pk=order).plan_hash}
 
 
-ACTS = {act.__name__: act for act in (found, cookie, order, approve, terminate, state, planned)}
+ACTS = {
+    act.__name__: act
+    for act in (found, cookie, order, approve, terminate, job, cancel, job_state, state, planned)
+}
 
 
 def main() -> None:
