@@ -94,6 +94,7 @@ class DriverContract:
         assert subject.step.observe(subject.ctx).exists is False
 
     def test_a_crash_at_any_effect_is_found_again(self, subject: Subject) -> None:
+        subject.fresh()
         settle(subject.step, subject.ctx)
         whole = shape(subject)
         for point in range(1, MOST_POINTS):
