@@ -14,5 +14,16 @@ class JobsConfig(AppConfig):
     def ready(self) -> None:
         """Tell the live pages what there is to show."""
         from jobs.web import regions  # noqa: PLC0415  # models exist only now
+        from tenants import audit  # noqa: PLC0415
 
         regions.register_all()
+        audit.register_verbs(
+            {
+                "job.submitted": "submitted a job:",
+                "job.accepted": "got a job accepted:",
+                "job.refused": "got a job refused:",
+                "job.unclear": "lost the answer to a submit:",
+                "job.sent_again": "sent a job again:",
+                "job.cancelled": "cancelled the job",
+            }
+        )

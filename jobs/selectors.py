@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from django.db.models import Min, Q
 
-from clusters.models import Cluster, SlurmEndpoint
+from clusters.models import Cluster, Node, SlurmEndpoint
 from jobs.models import ACTIVE_STATES, Job, JobState, Submission
 from tenants.actor import Actor
 from tenants.scoping import TenantQuerySet
@@ -129,6 +129,37 @@ def _read_cursor(text: str) -> tuple[int, tuple[dt.datetime, uuid.UUID] | None]:
         return min(max(int(segment), 0), len(SEGMENTS) - 1), (moment, uuid.UUID(key))
     except ValueError:
         return 0, None
+
+
+def endpoint_of(cluster_id: uuid.UUID) -> SlurmEndpoint | None:
+    """How the cluster's Slurm answers; for a cluster that was found through the door."""
+    return SlurmEndpoint.objects.filter(cluster_id=cluster_id).first()
+
+
+@dataclass(frozen=True, slots=True)
+class QueueFigures:
+    """How full a cluster is, as last seen. Down and drained nodes offer nothing."""
+
+    running: int
+    pending: int
+    nodes_up: int
+    nodes_all: int
+    gpus_used: int
+    gpus_all: int
+
+
+def queue_figures(cluster: Cluster, endpoint: SlurmEndpoint | None) -> QueueFigures:
+    """For a cluster that was found through the door; the counts are the observer's."""
+    nodes = list(Node.objects.filter(cluster=cluster))
+    up = [node for node in nodes if node.available]
+    return QueueFigures(
+        running=endpoint.jobs_running if endpoint else 0,
+        pending=endpoint.jobs_pending if endpoint else 0,
+        nodes_up=len(up),
+        nodes_all=len(nodes),
+        gpus_used=sum(min(node.gpus_used, node.gpus) for node in up),
+        gpus_all=sum(node.gpus for node in up),
+    )
 
 
 def oldest_look(actor_tenant_id: uuid.UUID) -> dt.datetime | None:

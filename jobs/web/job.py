@@ -9,11 +9,10 @@ from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_safe
 
-from clusters.models import SlurmEndpoint
 from jobs import live, words
 from jobs.models import Job, JobState
 from jobs.observer.pace import note_watched
-from jobs.selectors import submission_of
+from jobs.selectors import endpoint_of, submission_of
 from jobs.services import actions, describe, requests
 from portal.lib.errors import NotAllowed
 from portal.lib.types import JSONDict
@@ -50,7 +49,7 @@ def job_context(actor: Actor, row: Job) -> JSONDict:
     """What the live part of the page needs."""
     return {
         "job": row,
-        "endpoint": SlurmEndpoint.objects.filter(cluster_id=row.cluster_id).first(),
+        "endpoint": endpoint_of(row.cluster_id),
         "why": words.why_waiting(row.reason) if row.state == JobState.PENDING else "",
         "outcome": words.outcome_of(row),
         "line": _line(row),

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import uuid
 
-from django.db.models import Sum
 from django.http import HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
-from clusters.models import Cluster, Node, SlurmEndpoint
+from clusters.models import Cluster
 from jobs import examples, live, selectors
-from jobs.models import ACTIVE_STATES, Job
 from jobs.observer.look import LIST
 from jobs.observer.pace import note_watched
 from portal.lib.types import JSONDict
@@ -78,26 +76,14 @@ def queue(request: TenantRequest, pk: uuid.UUID) -> HttpResponse:
 
 def queue_context(actor: Actor, cluster: Cluster, *, after: str = "") -> JSONDict:
     """What the queue needs, on the page and in its live fragment."""
-    endpoint = SlurmEndpoint.objects.filter(cluster=cluster).first()
-    nodes = list(Node.objects.filter(cluster=cluster))
-    tasks = (
-        Job.objects.filter(cluster=cluster, state__in=ACTIVE_STATES)
-        .values("state")
-        .annotate(tasks=Sum("task_count"))
-    )
-    counts = {row["state"]: row["tasks"] for row in tasks}
+    endpoint = selectors.endpoint_of(cluster.pk)
     return {
         "cluster": cluster,
         "endpoint": endpoint,
         "too_large": endpoint is not None and endpoint.source not in {"", LIST},
         "page": selectors.list_queue(actor, cluster, after=after),
         "everyone": True,
-        "pending": counts.pop("PENDING", 0),
-        "running": sum(counts.values()),
-        "nodes_up": sum(node.available for node in nodes),
-        "nodes_all": len(nodes),
-        "gpus_used": sum(min(node.gpus_used, node.gpus) for node in nodes if node.available),
-        "gpus_all": sum(node.gpus for node in nodes if node.available),
+        "figures": selectors.queue_figures(cluster, endpoint),
     }
 
 

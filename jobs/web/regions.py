@@ -8,7 +8,7 @@ from typing import cast
 
 from django.db import models
 
-from clusters.models import Cluster, SlurmEndpoint
+from clusters.models import Cluster
 from jobs import live, selectors
 from jobs.models import Job, Submission
 from jobs.observer.pace import note_watched
@@ -51,7 +51,7 @@ def _submission(actor: Actor, row: models.Model) -> JSONDict:
 
 def _looked_at(cluster_id: uuid.UUID) -> dt.datetime | None:
     """When the observer last looked; asking also says that somebody watches."""
-    endpoint = SlurmEndpoint.objects.filter(cluster_id=cluster_id).only("cluster_id", "observed_at").first()
+    endpoint = selectors.endpoint_of(cluster_id)
     if endpoint is None:
         return None
     note_watched([endpoint.cluster_id])

@@ -66,7 +66,7 @@ def real_cluster() -> Iterator[RealCluster]:
         tenant = make_tenant("Aurora Lab")
         member = make_member(tenant, Role.MEMBER)
         cluster = make_cluster(tenant)
-        accounts = {account.kind: account for account in context.spec.accounts}
+        accounts = {str(account.kind): account for account in context.spec.accounts}
         cluster.identities.exclude(kind=IdentityKind.OBSERVER).exclude(membership__user=member).delete()
         for identity in cluster.identities.all():
             account = accounts[identity.kind]

@@ -9,6 +9,7 @@ from clusters.clients.slurmrest import errors
 from clusters.models import Cluster
 from jobs.services.actions import cancel_job
 from portal.lib.errors import NotAllowed, WrongState
+from portal.lib.types import JSONDict
 from tenants.models import AuditEvent, Role, Tenant, User
 from tests.builders import actor_for, make_member, make_tenant, sign_in
 from tests.cases import case
@@ -75,7 +76,7 @@ def test_others_may_not(slurm: FakeSlurm, tenant: Tenant, alice: User, cluster: 
     ],
 )
 def test_exactly_what_was_asked_for_is_cancelled(
-    slurm: FakeSlurm, tenant: Tenant, alice: User, cluster: Cluster, columns: dict[str, object], address: str
+    slurm: FakeSlurm, tenant: Tenant, alice: User, cluster: Cluster, columns: JSONDict, address: str
 ) -> None:
     job = make_job(cluster, alice, **columns)
     cancel_job(actor=actor_for(alice, tenant), job=job)

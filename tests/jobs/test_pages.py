@@ -12,6 +12,7 @@ from pytest_django import DjangoAssertNumQueries
 from clusters.models import Cluster
 from jobs.models import Job
 from portal.lib import clock
+from portal.lib.types import JSONDict
 from tenants.models import Role, Tenant, User
 from tests.builders import make_member, make_tenant, sign_in
 from tests.cases import case
@@ -145,6 +146,8 @@ def test_the_queue_shows_what_has_not_ended(client: Client, alice: User, cluster
     make_job(cluster, alice, name="runs")
     make_job(cluster, alice, name="waits", state="PENDING", reason="Resources", task_count=8)
     make_job(cluster, alice, name="over", state="COMPLETED")
+    cluster.slurm.jobs_pending = 8
+    cluster.slurm.save()
     page = get(sign_in(client, alice), f"/t/aurora-lab/clusters/{cluster.pk}/queue/")
     assert ">runs<" in page
     assert ">waits<" in page
@@ -194,7 +197,7 @@ def test_a_waiting_job_says_why_in_plain_words(client: Client, alice: User, clus
     ],
 )
 def test_each_outcome_is_named_with_advice(
-    client: Client, alice: User, cluster: Cluster, columns: dict[str, object], told: str
+    client: Client, alice: User, cluster: Cluster, columns: JSONDict, told: str
 ) -> None:
     job = make_job(cluster, alice, **columns)
     page = get(sign_in(client, alice), f"/t/aurora-lab/jobs/{job.pk}/")
@@ -255,7 +258,7 @@ def test_a_copied_mark_shows_nobody_elses_script(
     ],
 )
 def test_the_cancel_page_says_what_ends(
-    client: Client, alice: User, cluster: Cluster, columns: dict[str, object], told: str
+    client: Client, alice: User, cluster: Cluster, columns: JSONDict, told: str
 ) -> None:
     job = make_job(cluster, alice, **columns)
     sign_in(client, alice)

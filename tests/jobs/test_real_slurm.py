@@ -12,6 +12,7 @@ from django.db import connection
 from jobs.models import Job, Submission
 from jobs.services import actions, submissions
 from jobs.services.drafts import Typed
+from portal.lib.errors import WrongState
 from tests.cases import case
 from tests.jobs.names import ODD_NAMES
 from tests.jobs.proxies import lossy_proxy
@@ -135,5 +136,5 @@ def test_cancelling_twice_says_that_it_ended(slurm: RealCluster) -> None:
     slurm.wait_for(job, "RUNNING")
     actions.cancel_job(actor=slurm.actor, job=job)
     ended = slurm.wait_for(job, "CANCELLED")
-    with pytest.raises(actions.WrongState, match="already ended"):
+    with pytest.raises(WrongState, match="already ended"):
         actions.cancel_job(actor=slurm.actor, job=ended)

@@ -10,6 +10,7 @@ from clusters.models import Cluster
 from jobs.models import Job, Submission
 from jobs.observer.resolve import resolve_submissions
 from portal.lib import clock
+from portal.lib.types import JSONDict
 from tenants.models import Role, User
 from tests.builders import make_member, make_tenant
 from tests.cases import case
@@ -53,7 +54,7 @@ def test_the_mark_finds_the_job(alice: User, cluster: Cluster) -> None:
         {"by": "bob"},
     ],
 )
-def test_a_mark_alone_proves_nothing(alice: User, cluster: Cluster, other: dict[str, object]) -> None:
+def test_a_mark_alone_proves_nothing(alice: User, cluster: Cluster, other: JSONDict) -> None:
     submission = make_submission(cluster, alice)
     owner = make_member(cluster.tenant, Role.MEMBER) if other.pop("by", "") else alice
     make_job(cluster, owner, **{"mark": submission.mark, "submit_time": clock.now(), **other})
@@ -94,7 +95,7 @@ def test_a_portal_that_died_while_sending_is_checked(alice: User, cluster: Clust
 
 def test_of_an_array_the_record_with_its_own_id_is_shown(alice: User, cluster: Cluster) -> None:
     submission = make_submission(cluster, alice, array="0-3")
-    array = {"mark": submission.mark, "array_job_id": 500, "submit_time": clock.now()}
+    array: JSONDict = {"mark": submission.mark, "array_job_id": 500, "submit_time": clock.now()}
     make_job(cluster, alice, slurm_job_id=501, array_task_id=0, **array)
     rest = make_job(cluster, alice, slurm_job_id=500, array_tasks="1-3", state="PENDING", **array)
     resolve(submission, after=1)

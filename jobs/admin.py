@@ -1,0 +1,46 @@
+"""Jobs and submits as operators see them: to look at, never to change."""
+
+from __future__ import annotations
+
+from django.contrib import admin
+
+from jobs.models import Job, Submission
+from tenants.operations import OperationsAdmin, operations
+
+
+@admin.register(Job, site=operations)
+class JobAdmin(OperationsAdmin):
+    """Last known rows over all tenants; scripts and output stay with the tenant."""
+
+    list_display = ("name", "slurm_job_id", "state", "reason", "tenant", "cluster", "owner", "submit_time")
+    list_filter = ("state", "tenant", "cluster")
+    search_fields = ("name", "user_name", "=slurm_job_id", "=array_job_id", "tenant__slug")
+    search_help_text = "Name, account, Slurm's id, tenant"
+    list_select_related = ("tenant", "cluster", "owner")
+    ordering = ("-submit_time",)
+    fields = (
+        ("name", "slurm_job_id", "array_job_id", "array_task_id"),
+        ("tenant", "cluster", "owner", "user_name"),
+        ("state", "reason", "flags"),
+        ("partition", "nodes", "node_count", "cpus", "gpus", "memory_mib", "time_limit_minutes"),
+        ("submit_time", "eligible_time", "start_time", "end_time", "observed_at"),
+        ("exit_status", "exit_signal", "restarts", "mark"),
+    )
+
+
+@admin.register(Submission, site=operations)
+class SubmissionAdmin(OperationsAdmin):
+    """Presses of Submit; neither scripts nor environment values are shown."""
+
+    list_display = ("mark", "state", "tenant", "cluster", "user", "slurm_job_id", "created_at", "answered_at")
+    list_filter = ("state", "tenant", "cluster")
+    search_fields = ("mark", "=slurm_job_id", "tenant__slug")
+    search_help_text = "Mark, Slurm's id, tenant"
+    list_select_related = ("tenant", "cluster", "user")
+    ordering = ("-created_at",)
+    fields = (
+        ("mark", "state", "message"),
+        ("tenant", "cluster", "user", "identity"),
+        ("slurm_job_id", "job"),
+        ("created_at", "sent_at", "answered_at"),
+    )

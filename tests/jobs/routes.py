@@ -1,0 +1,81 @@
+"""Addresses of the jobs pages and rows of their live kinds, for the generated stranger test."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import pytest
+from django.db import models
+
+from clusters.models import Cluster
+from jobs import outside
+from jobs.models import Job, Submission
+from jobs.output_reader.protocol import OutputChunk
+from portal.lib.types import JSONDict
+from tenants.models import Membership
+from tests.architecture.routes import ADMINS, MEMBERS, Route, World
+from tests.clusters.builders import make_site
+from tests.jobs.builders import SCRIPT, make_job, make_slurm_cluster, make_submission
+from tests.jobs.fakes import install
+
+
+def _cluster(world: World) -> Cluster:
+    world.make(make_site)
+    return world.make(make_slurm_cluster, world.tenant)
+
+
+def _job(world: World) -> Job:
+    return world.make(make_job, _cluster(world), world.owner)
+
+
+def _submission(world: World) -> Submission:
+    return world.make(make_submission, _cluster(world), world.owner, state="absent")
+
+
+def cluster_of(world: World) -> JSONDict:
+    return {"pk": _cluster(world).pk}
+
+
+def job_of(world: World) -> JSONDict:
+    return {"pk": _job(world).pk}
+
+
+def submission_of(world: World) -> JSONDict:
+    return {"pk": _submission(world).pk}
+
+
+def form(world: World) -> JSONDict:
+    return {"key": lambda: str(uuid.uuid4()), "script": SCRIPT}
+
+
+@contextmanager
+def slurm(world: World) -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        install(patch)
+        patch.setattr(
+            outside, "read_output", lambda *args: OutputChunk(state="ok", size=3, offset=0, data=b"hi\n")
+        )
+        yield
+
+
+ROUTES: dict[str, Route] = {
+    "jobs": Route(),
+    "job-start": Route(roles=MEMBERS),
+    "job-new": Route(cluster_of, method="post", data=form, roles=MEMBERS, around=slurm),
+    "queue": Route(cluster_of),
+    "job": Route(job_of),
+    "job-cancel": Route(job_of, method="post", roles=ADMINS, around=slurm),
+    "job-output": Route(job_of, roles=ADMINS, around=slurm),
+    "job-output-file": Route(job_of, roles=ADMINS, around=slurm),
+    "submission": Route(submission_of),
+    "submission-again": Route(submission_of, method="post", roles=frozenset({"owner"}), around=slurm),
+}
+ROWS: dict[str, Callable[[World], models.Model]] = {
+    "job": _job,
+    "queue": _cluster,
+    "submission": _submission,
+    "my-jobs": lambda world: Membership.objects.get(user=world.owner, tenant=world.tenant),
+    "all-jobs": lambda world: world.tenant,
+}
