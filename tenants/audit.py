@@ -27,9 +27,9 @@ register_verbs(
         "member.role_changed": "changed the role of",
         "member.removed": "removed the member",
         "member.left": "left the tenant",
-        "invitation.made": "invited",
-        "invitation.accepted": "accepted",
-        "invitation.revoked": "took back",
+        "invitation.made": "made the",
+        "invitation.accepted": "accepted the",
+        "invitation.revoked": "took back the",
         "operator.looked": "looked at",
         "audit.exported": "exported the audit trail",
     }

@@ -19,8 +19,8 @@ urlpatterns: list[URLPattern] = [
     path("t/<slug:tenant>/members/leave/", members.leave, name="leave"),
     path("t/<slug:tenant>/members/<uuid:pk>/", members.member, name="member"),
     path("t/<slug:tenant>/members/<uuid:pk>/remove/", members.remove, name="member-remove"),
-    path("t/<slug:tenant>/invitations/<uuid:pk>/", members.invitation_link, name="invitation-link"),
-    path("t/<slug:tenant>/invitations/<uuid:pk>/revoke/", members.revoke, name="invitation-revoke"),
+    path("t/<slug:tenant>/members/invitations/<uuid:pk>/", members.invitation_link, name="invitation-link"),
+    path("t/<slug:tenant>/members/invitations/<uuid:pk>/revoke/", members.revoke, name="invitation-revoke"),
     path("t/<slug:tenant>/audit/", audit.audit, name="audit"),
     path("t/<slug:tenant>/audit/export/", audit.export, name="audit-export"),
 ]

@@ -217,6 +217,6 @@ def test_revoke_by_page(client: Client, ada: User, tenant: Tenant) -> None:
     link(ada, tenant)
     row = Invitation.objects.get()
     sign_in(client, ada)
-    assert client.get(f"/t/aurora/invitations/{row.pk}/revoke/").status_code == 405
-    assert client.post(f"/t/aurora/invitations/{row.pk}/revoke/").status_code == 302
-    assert client.post(f"/t/aurora/invitations/{row.pk}/revoke/").status_code == 409
+    assert client.get(f"/t/aurora/members/invitations/{row.pk}/revoke/").status_code == 405
+    assert client.post(f"/t/aurora/members/invitations/{row.pk}/revoke/").status_code == 302
+    assert client.post(f"/t/aurora/members/invitations/{row.pk}/revoke/").status_code == 409
