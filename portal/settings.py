@@ -24,7 +24,7 @@ DEBUG = False
 SECRET_KEY = env.text("SECRET_KEY")
 PUBLIC_URL = env.text("PUBLIC_URL").rstrip("/")  # links in mails and to the identity provider
 _public = urlsplit(PUBLIC_URL)
-_issuer = urlsplit(env.text("OIDC_ISSUER"))
+_issuers = [urlsplit(env.text("OIDC_ISSUER")), urlsplit(env.text("OPERATOR_ISSUER", ""))]
 ALLOWED_HOSTS = env.words("ALLOWED_HOSTS", _public.hostname or "")
 CSRF_TRUSTED_ORIGINS = env.words("CSRF_TRUSTED_ORIGINS", PUBLIC_URL)
 SOCKET_ORIGINS = CSRF_TRUSTED_ORIGINS  # who may open a WebSocket, in development too
@@ -143,6 +143,7 @@ CELERY_TASK_SOFT_TIME_LIMIT = 50
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BEAT_SCHEDULE = {
+    "clear-sessions": {"task": "tenants.clear_sessions", "schedule": 3600.0, "options": {"expires": 7200}},
     "reconcile-what-is-due": {"task": "clusters.reconcile_due", "schedule": 2.0, "options": {"expires": 10}},
 }
 
@@ -162,6 +163,14 @@ OIDC_TRUSTED_ISSUERS = env.words("OIDC_TRUSTED_ISSUERS", OIDC["issuer"])
 OIDC_ALLOWED_DOMAINS = env.words("OIDC_ALLOWED_DOMAINS")
 # Operators: everyone of one issuer, or named people as issuer|subject. Never a membership.
 OPERATOR_ISSUER = env.text("OPERATOR_ISSUER", "")
+if OPERATOR_ISSUER and OIDC["issuer"] == OPERATOR_ISSUER:
+    raise ImproperlyConfigured("OPERATOR_ISSUER is the customers' OIDC_ISSUER: all would be operators.")
+OPERATOR_OIDC = {
+    **OIDC,
+    "issuer": OPERATOR_ISSUER,
+    "client_id": env.text("OPERATOR_CLIENT_ID", OIDC["client_id"]),
+    "client_secret": env.text("OPERATOR_CLIENT_SECRET", ""),
+}
 OPERATORS = [tuple(entry.split("|", 1)) for entry in env.words("OPERATORS")]
 
 SESSION_COOKIE_AGE = 12 * 3600
@@ -192,7 +201,7 @@ CONTENT_SECURITY_POLICY = {
         "font-src": [SELF],
         "connect-src": [SELF],
         # signing out is a form whose answer leads to the provider, and browsers check that too
-        "form-action": [SELF, f"{_issuer.scheme}://{_issuer.netloc}"],
+        "form-action": [SELF, *(f"{url.scheme}://{url.netloc}" for url in _issuers if url.netloc)],
         "base-uri": [NONE],
         "frame-ancestors": [NONE],
         "manifest-src": [SELF],

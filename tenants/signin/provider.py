@@ -1,4 +1,7 @@
-"""The one OpenID provider, spoken to by Authlib; its answers become our Claims or one of two errors."""
+"""The OpenID providers, spoken to by Authlib; their answers become our Claims or one of two errors.
+
+There is one for customers and, where the installation names an operator issuer, one for operators.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,7 @@ LARGEST = 1024 * 1024  # bytes of one answer
 MOST_ATTEMPTS = 10  # sign-ins that one browser may have open at once, in tabs
 # Never "none", and no shared secret: a token must be signed by a key that only the provider has.
 ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"]
-NAME = "oidc"
+CUSTOMERS, OPERATORS = "customers", "operators"
 
 
 class ProviderDown(TemporaryError):
@@ -72,22 +75,31 @@ class BoundedSession(OAuth2Session):  # type: ignore[misc]  # Authlib has no typ
         return response
 
 
-class _Kept:
-    """The Authlib application of this process, with metadata and keys, for a while."""
-
-    app: Any = None
-    until = 0.0
-    issuer = ""
+_kept: dict[tuple[str, str], tuple[float, Any]] = {}  # with metadata and keys, until a moment
 
 
-def client() -> Any:
+def client(name: str = CUSTOMERS) -> Any:
     """The Authlib application with the provider's metadata loaded. Raises ProviderDown."""
-    config = settings.OIDC
-    if _Kept.app is not None and time.monotonic() < _Kept.until and _Kept.issuer == config["issuer"]:
-        return _Kept.app
+    config = settings.OPERATOR_OIDC if name == OPERATORS else settings.OIDC
+    until, app = _kept.get((name, config["issuer"]), (0.0, None))
+    if time.monotonic() < until:
+        return app
+    app = _registered(name, config)
+    try:
+        metadata = app.load_server_metadata()
+    except (requests.RequestException, ValueError) as error:
+        raise _down(error) from error
+    if metadata.get("issuer") != config["issuer"]:
+        raise _down(ValueError(f"The provider calls itself {metadata.get('issuer')!r}."))
+    metadata["id_token_signing_alg_values_supported"] = ALGORITHMS
+    _kept[name, config["issuer"]] = (time.monotonic() + KEEP_FOR, app)
+    return app
+
+
+def _registered(name: str, config: dict[str, str]) -> Any:
     oauth = OAuth()
     oauth.register(
-        NAME,
+        name,
         client_id=config["client_id"],
         client_secret=config["client_secret"] or None,
         server_metadata_url=f"{config['issuer'].rstrip('/')}/.well-known/openid-configuration",
@@ -97,27 +109,19 @@ def client() -> Any:
             "token_endpoint_auth_method": "client_secret_basic" if config["client_secret"] else "none",
         },
     )
-    app = oauth.create_client(NAME)
+    app = oauth.create_client(name)
     app.client_cls = BoundedSession
-    try:
-        metadata = app.load_server_metadata()
-    except (requests.RequestException, ValueError) as error:
-        raise _down(error) from error
-    if metadata.get("issuer") != config["issuer"]:
-        raise _down(ValueError(f"The provider calls itself {metadata.get('issuer')!r}."))
-    metadata["id_token_signing_alg_values_supported"] = ALGORITHMS
-    _Kept.app, _Kept.until, _Kept.issuer = app, time.monotonic() + KEEP_FOR, config["issuer"]
     return app
 
 
 def forget() -> None:
     """Read the provider's metadata and keys again next time."""
-    _Kept.app = None
+    _kept.clear()
 
 
-def start(request: HttpRequest, *, redirect_uri: str, then: str) -> str:
+def start(request: HttpRequest, *, redirect_uri: str, then: str, name: str = CUSTOMERS) -> str:
     """Where to send the browser. State, nonce and PKCE verifier wait in the session, per attempt."""
-    app = client()
+    app = client(name)
     made = app.create_authorization_url(redirect_uri)
     _drop_old_attempts(request)
     app.save_authorize_data(request, redirect_uri=redirect_uri, then=then, **made)
@@ -129,17 +133,18 @@ def finish(request: HttpRequest) -> tuple[Claims, str]:
 
     Raises SignInFailed for anything wrong with this attempt, ProviderDown when the provider is.
     """
-    app = client()
     state = request.GET.get("state", "")
-    waiting = app.framework.get_state_data(request.session, state)
-    if waiting is None:
+    name = next((one for one in (CUSTOMERS, OPERATORS) if _key(one, state) in request.session), None)
+    if name is None:
         raise SignInFailed("UnknownState", "This sign-in was begun elsewhere, or too long ago.")
+    app = client(name)
+    waiting = app.framework.get_state_data(request.session, state) or {}
     if request.GET.get("error"):
         app.framework.clear_state_data(request.session, state)
         raise SignInFailed("Refused", "The identity provider did not sign you in.")
     expected = {
-        "iss": {"essential": True, "value": settings.OIDC["issuer"]},
-        "aud": {"essential": True, "value": settings.OIDC["client_id"]},
+        "iss": {"essential": True, "value": app.server_metadata["issuer"]},
+        "aud": {"essential": True, "value": app.client_id},
         "sub": {"essential": True},
     }
     try:
@@ -158,16 +163,16 @@ def finish(request: HttpRequest) -> tuple[Claims, str]:
     return claims, str(waiting.get("then") or "/")
 
 
-def end_session_url(id_token: str | None, *, back_to: str) -> str | None:
+def end_session_url(id_token: str, *, issuer: str, back_to: str) -> str | None:
     """Where the provider's own session ends (RP-initiated logout); None where it has no such place."""
     try:
-        app = client()
+        app = client(OPERATORS if issuer == settings.OPERATOR_ISSUER else CUSTOMERS)
     except ProviderDown:
         return None
     if not app.server_metadata.get("end_session_endpoint"):
         return None
     made = app.create_logout_url(
-        id_token_hint=id_token, post_logout_redirect_uri=back_to, client_id=settings.OIDC["client_id"]
+        id_token_hint=id_token, post_logout_redirect_uri=back_to, client_id=app.client_id
     )
     return str(made["url"])
 
@@ -184,10 +189,15 @@ def _userinfo(app: Any, token: Any, told: dict[str, Any]) -> dict[str, Any]:
 
 def _drop_old_attempts(request: HttpRequest) -> None:
     """Keep the newest few: an anonymous session must not grow for ever."""
-    waiting = [key for key in request.session.keys() if key.startswith(f"_state_{NAME}_")]  # noqa: SIM118
+    waiting = [key for key in request.session.keys() if key.startswith("_state_")]  # noqa: SIM118
     waiting.sort(key=lambda key: request.session[key]["exp"])
     for key in waiting[: -(MOST_ATTEMPTS - 1)]:
         del request.session[key]
+
+
+def _key(name: str, state: str) -> str:
+    """Where Authlib keeps an attempt in the session."""
+    return f"_state_{name}_{state}"
 
 
 def _down(error: Exception) -> ProviderDown:

@@ -31,7 +31,7 @@ def signin(request: TenantRequest) -> HttpResponse:
     if request.actor.is_signed_in:
         return redirect(then)
     try:
-        target = provider.start(request, redirect_uri=_absolute("callback"), then=then)
+        target = provider.start(request, redirect_uri=_absolute("callback"), then=then, name=_which(then))
     except FreeholdError as error:
         return _failed(request, error, then)
     request.session.set_expiry(ATTEMPT_AGE)
@@ -61,14 +61,22 @@ def callback(request: TenantRequest) -> HttpResponse:
 @require_POST
 def signout(request: TenantRequest) -> HttpResponse:
     """End our session, then the provider's, which sends the person back to the first page."""
-    hint = request.session.get(HINT_KEY)
-    if request.actor.is_signed_in:
+    hint, identity, target = request.session.get(HINT_KEY), request.actor.identity, None
+    if identity is not None:
         sign_out_person(actor=request.actor)
     logout(request)
-    target = provider.end_session_url(hint, back_to=f"{settings.PUBLIC_URL}/") if hint else None
+    if hint and identity is not None:
+        back = f"{settings.PUBLIC_URL}/"
+        target = provider.end_session_url(hint, issuer=identity.issuer, back_to=back)
     if target is None:
         messages.info(request, "You are signed out.")
     return redirect(target or "home")
+
+
+def _which(then: str) -> str:
+    """Who goes to Operations signs in at the operators' issuer, where there is one."""
+    to_operations = bool(settings.OPERATOR_ISSUER) and then.startswith(reverse("admin:index"))
+    return provider.OPERATORS if to_operations else provider.CUSTOMERS
 
 
 def _absolute(name: str) -> str:

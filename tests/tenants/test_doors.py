@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
-from django.db import InternalError
+from django.db import InternalError, connection, transaction
 from django.http import HttpResponse
 from django.test import Client, RequestFactory
 
 from portal.lib.errors import NotVisible
+from tenants.live.kinds import MEMBERS
+from tenants.live.topics import publish, version_of
 from tenants.models import OidcIdentity, Tenant
 from tenants.web import in_tenant, reading, safe_next
 from tests.builders import actor_for, make_member, make_operator, make_tenant, make_user, sign_in
@@ -84,3 +88,41 @@ def test_an_operator_is_known_at_each_request(client: Client) -> None:
     client.logout()
     sign_in(client, make_user("Ada"))
     assert client.get("/operations/", follow=False).status_code in {302, 403}
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_page_reads_one_snapshot_so_that_rows_and_versions_belong_together() -> None:
+    tenant = make_tenant(owner=make_user("Ada"))
+    topic = MEMBERS.topic(tenant)
+    with reading(RequestFactory().get("/")):
+        before = Tenant.objects.get(pk=tenant.pk).name, version_of(topic)
+        with ThreadPoolExecutor(1) as other:
+            other.submit(_rename, tenant).result()
+        assert (Tenant.objects.get(pk=tenant.pk).name, version_of(topic)) == before
+    assert (Tenant.objects.get(pk=tenant.pk).name, version_of(topic)) == ("Renamed", 1)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_dead_redis_does_not_fail_what_was_committed(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def dead() -> None:
+        raise ConnectionError("no Redis")
+
+    monkeypatch.setattr("tenants.live.topics.get_channel_layer", dead)
+    ada = make_user("Ada")
+    tenant = make_tenant(owner=ada)
+    sign_in(client, ada)
+    url = f"/t/{tenant.slug}/members/invite/"
+    assert client.post(url, {"email": "rui@example.org", "role": "member"}).status_code == 302
+    assert version_of(MEMBERS.topic(tenant)) == 1
+    assert client.get(f"/t/{tenant.slug}/members/").status_code == 200
+
+
+def _rename(tenant: Tenant) -> None:
+    try:
+        with transaction.atomic():
+            Tenant.objects.filter(pk=tenant.pk).update(name="Renamed")
+            publish(MEMBERS.topic(tenant))
+    finally:
+        connection.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import time
 from http import HTTPStatus
 from typing import TYPE_CHECKING
@@ -9,12 +10,17 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from django.conf import settings
+from django.contrib.sessions.models import Session
 from django.test import Client
+from pytest_django.fixtures import Settings
 
+from portal.lib import clock
 from tenants.models import AuditEvent, OidcIdentity, User
 from tenants.signin import provider
 from tenants.signin.session import HINT_KEY, IDENTITY_KEY, SID_KEY
+from tenants.tasks import clear_sessions
 from tests.cases import case
+from tests.tenants import oidc_stub
 from tests.tenants.oidc_stub import Stub
 
 if TYPE_CHECKING:
@@ -245,3 +251,41 @@ def test_sign_out_works_while_the_provider_is_down(client: Client, stub: Stub) -
     provider.forget()
     assert client.post("/signout/")["Location"] == "/"
     assert IDENTITY_KEY not in client.session
+
+
+def test_operators_come_from_their_own_issuer(client: Client, stub: Stub, settings: Settings) -> None:
+    with oidc_stub.running() as staff:
+        settings.OPERATOR_ISSUER = staff.issuer
+        settings.OPERATOR_OIDC = {**settings.OIDC, "issuer": staff.issuer}
+        assert sign_in(client, stub).status_code == HTTPStatus.FOUND
+        assert client.get("/operations/", follow=True).status_code == HTTPStatus.FORBIDDEN
+        other = Client()
+        assert sign_in(other, staff, "/operations/")["Location"] == "/operations/"
+        assert other.get("/operations/").status_code == HTTPStatus.OK
+        assert set(OidcIdentity.objects.values_list("issuer", "subject")) == {
+            (stub.issuer, "ada"),
+            (staff.issuer, "ada"),
+        }
+        assert other.post("/signout/")["Location"].startswith(f"{staff.issuer}/end?")
+
+
+def test_an_answer_of_one_issuer_does_not_finish_an_attempt_at_the_other(
+    client: Client, stub: Stub, settings: Settings
+) -> None:
+    with oidc_stub.running() as staff:
+        settings.OPERATOR_ISSUER = staff.issuer
+        settings.OPERATOR_OIDC = {**settings.OIDC, "issuer": staff.issuer}
+        begun = begin(client, "/operations/")
+        assert begun.startswith(staff.issuer)
+        staff.overrides = {"iss": stub.issuer}
+        assert_nobody(client, come_back(client, staff, begun))
+        staff.overrides = {}
+        assert sign_in(client, staff, "/operations/").status_code == HTTPStatus.FOUND
+
+
+def test_ended_sessions_are_removed(client: Client, stub: Stub) -> None:
+    begin(client)
+    Session.objects.update(expire_date=clock.now() - dt.timedelta(seconds=1))
+    sign_in(Client(), stub)
+    clear_sessions()
+    assert Session.objects.count() == 1
