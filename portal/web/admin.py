@@ -1,4 +1,4 @@
-"""The operators' site as the project mounts it; its base stands in tenants, below every app that registers."""
+"""The operators' site as the project mounts it; its base stands in tenants, below all that register."""
 
 from __future__ import annotations
 
