@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import socket
+
 from django.conf import settings
 from django.db import connection
 
@@ -21,18 +23,32 @@ def next_unix_id() -> int:
 
 
 def give_ports(cluster: Cluster) -> PortBlock:
-    """The lowest free block of the installation's range. Raises WrongState when all are given out."""
+    """The lowest free block of the installation's range. Raises WrongState when all are given out.
+
+    A block in which something listens is passed over: another installation on this machine may have it.
+    """
     first, last = (int(part) for part in str(settings.LOCAL_PORTS).split("-", 1))
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_xact_lock(%s)", [_PORT_LOCK])
     taken = set(PortBlock.objects.values_list("base", flat=True))
     for base in range(first, last - PORTS_PER_CLUSTER + 2, PORTS_PER_CLUSTER):
-        if base not in taken:
+        if base not in taken and _is_quiet(base):
             return PortBlock.objects.create(cluster=cluster, base=base)
     raise WrongState(
         "All blocks of ports of the local site are in use.",
         hint="Remove a cluster, or give the installation a larger range in FREEHOLD_LOCAL_PORTS.",
     )
+
+
+def _is_quiet(base: int) -> bool:
+    for port in range(base, base + PORTS_PER_CLUSTER):
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # a closed connection's rest is fine
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                return False
+    return True
 
 
 def ports_of(cluster: Cluster) -> range:
