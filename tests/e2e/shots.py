@@ -6,21 +6,36 @@ than its window, answers with an error or writes to the console.
 
 from __future__ import annotations
 
+import json
+import os
 import re
 import shutil
+import subprocess
 import sys
+import tempfile
 from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
+from urllib.parse import urlsplit
 
+import django
 from django.urls import reverse
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, StorageState
+from playwright.sync_api import (
+    Browser,
+    BrowserContext,
+    ConsoleMessage,
+    Page,
+    StorageState,
+    StorageStateCookie,
+)
 
-from tests.e2e import shots_pages
-from tests.e2e.provider_pages import sign_in_at_demo
+from tests.e2e import browser as browsers
+from tests.e2e import shots_pages, small_portal
+from tests.e2e.node_provider import Provider
 from tests.e2e.shots_pages import Facts
+from tests.fixtures import servers
 
 FOLDER = Path(__file__).resolve().parents[2] / "shots"
 Scheme = Literal["light", "dark"]
@@ -44,23 +59,20 @@ class Album:
             self.faults.append(f"{address}: {line.text}")
 
 
-def sign_in(page: Page, base: str, subject: str) -> None:
-    """Sign in through the demo provider's own form; the browser ends on a page of the portal."""
-    page.goto(f"{base}{reverse('signin')}")
-    if not page.url.startswith(base):
-        sign_in_at_demo(page, subject)
-    page.wait_for_url(re.compile(f"^{re.escape(base)}/"))
-
-
-def states(browser: Browser, base: str, people: tuple[str, ...]) -> dict[str, StorageState]:
-    """The cookies of each person, signed in once."""
-    found: dict[str, StorageState] = {"nobody": NOBODY}
-    for subject in people:
-        context = browser.new_context()
-        sign_in(context.new_page(), base, subject)
-        found[subject] = context.storage_state()
-        context.close()
-    return found
+def with_session(base: str, value: str) -> StorageState:
+    """The cookies of a person who is signed in."""
+    host = urlsplit(base).hostname or ""
+    cookie = StorageStateCookie(
+        name="sessionid",
+        value=value,
+        domain=host,
+        path="/",
+        expires=-1,
+        httpOnly=True,
+        secure=False,
+        sameSite="Lax",
+    )
+    return StorageState(cookies=[cookie], origins=[])
 
 
 def take_all(browser: Browser, base: str, people: Mapping[str, StorageState], facts: Facts) -> Album:
@@ -122,21 +134,41 @@ def _take(page: Page, address: str, album: Album, path: Path) -> None:
     album.taken.append(path)
 
 
+def furnish(portal: small_portal.SmallPortal) -> tuple[Facts, dict[str, StorageState]]:
+    """Make the scene in the portal's database; its facts, and who looks at it."""
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.e2e.shots_scene"],
+        env=dict(portal.environment),
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+        timeout=120,
+    )
+    scene = json.loads(done.stdout.splitlines()[-1])
+    people = {name: with_session(portal.url, value) for name, value in scene["sessions"].items()}
+    return scene["facts"], {"nobody": NOBODY, **people}
+
+
 def main() -> int:
     """Start a portal, furnish it, picture it; 1 when a page is missing or at fault."""
-    import django  # noqa: PLC0415  (settings come from tests.settings)
-
-    django.setup()
-    from tests.e2e import browser as browsers  # noqa: PLC0415
-    from tests.e2e import supervised  # noqa: PLC0415
-    from tests.e2e.shots_scene import facts_of  # noqa: PLC0415
-
     with ExitStack() as stack:
-        portal = stack.enter_context(supervised.running())
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="freehold-shots-")))
+        folder.chmod(0o711)
+        stores = servers.Servers(folder, worker="shots")
+        stack.callback(stores.stop)
+        stores.start()
+        issuer = "http://127.0.0.1:9"  # nobody signs in: the scene comes with sessions
+        portal = stack.enter_context(
+            small_portal.running(
+                small_portal.address(), Provider(issuer), stores, folder, operators=f"{issuer}|otto"
+            )
+        )
+        facts, people = furnish(portal)
         browser = stack.enter_context(browsers.chromium())
-        people = states(browser, portal.url, ("ada", "rui", "otto"))
-        album = take_all(browser, portal.url, people, facts_of(portal))
-    for fault in album.faults:
+        os.environ.update(portal.environment)
+        django.setup()
+        album = take_all(browser, portal.url, people, facts)
+    for fault in sorted(set(album.faults)):
         print(f"shots: {fault}", file=sys.stderr)
     print(f"shots: {len(album.taken)} pictures in {album.folder}")
     return 1 if album.faults else 0

@@ -33,10 +33,53 @@ class Page:
     label: str = ""  # where one address is pictured twice
 
 
+HERE = in_tenant()
+CLUSTER, JOB, ORDER = in_tenant(pk="cluster"), in_tenant(pk="job"), in_tenant(pk="order")
+
 PAGES: dict[str, list[Page]] = {
     "home": [Page(who="nobody")],
     "styleguide": [Page()],
     "admin:index": [Page(who="otto")],
+    # tenants
+    "welcome": [Page(who="rui")],
+    "invitation": [Page()],
+    "members": [Page(arguments=HERE), Page(who="rui", arguments=HERE, label="as member")],
+    "invite": [Page(arguments=HERE)],
+    "leave": [Page(arguments=HERE)],
+    "member": [Page(arguments=in_tenant(pk="membership"))],
+    "invitation-link": [Page(arguments=in_tenant(pk="invitation"))],
+    "audit": [Page(arguments=HERE)],
+    # clusters
+    "overview": [Page(arguments=HERE), Page(arguments=lambda facts: {"tenant": "lab-south"}, label="empty")],
+    "orders": [Page(arguments=HERE)],
+    "order-new": [Page(arguments=HERE)],
+    "order": [
+        Page(arguments=ORDER),
+        Page(arguments=in_tenant(pk="order building"), label="building"),
+        Page(arguments=in_tenant(pk="order rejected"), label="rejected"),
+    ],
+    "order-cancel": [Page(arguments=ORDER)],
+    "clusters": [Page(arguments=HERE)],
+    "cluster": [Page(arguments=CLUSTER), Page(arguments=in_tenant(pk="building"), label="building")],
+    "cluster-nodes": [Page(arguments=CLUSTER)],
+    "cluster-steps": [Page(arguments=in_tenant(pk="building"))],
+    "cluster-events": [Page(arguments=CLUSTER)],
+    "cluster-access": [Page(arguments=CLUSTER)],
+    "cluster-settings": [Page(arguments=CLUSTER)],
+    "terminate": [Page(arguments=CLUSTER)],
+    # jobs
+    "jobs": [
+        Page(arguments=HERE),
+        Page(arguments=HERE, tail="?who=everyone", label="everyone"),
+        Page(arguments=lambda facts: {"tenant": "lab-south"}, label="empty"),
+    ],
+    "queue": [Page(arguments=CLUSTER)],
+    "job-start": [Page(arguments=HERE)],
+    "job-new": [Page(arguments=CLUSTER)],
+    "job": [Page(arguments=JOB), Page(who="rui", arguments=in_tenant(pk="job failed"), label="failed")],
+    "job-cancel": [Page(arguments=JOB)],
+    "job-output": [Page(arguments=JOB)],
+    "submission": [Page(arguments=in_tenant(pk="submission"))],
 }
 # Addresses that show no page of their own, by the shell's pattern, and why.
 NOT_PAGES: dict[str, str] = {
@@ -45,6 +88,13 @@ NOT_PAGES: dict[str, str] = {
     "callback": "comes back from the provider",
     "signout": "is a POST",
     "live": "answers with a region of a page",
+    "invitation-open": "goes on to the invitation",
+    "invitation-revoke": "is a POST",
+    "member-remove": "is a POST",
+    "audit-export": "is a file",
+    "order-summary": "is a region of order-new",
+    "job-output-file": "is a file",
+    "submission-again": "is a POST",
     "admin:log*": "signing in and out is the portal's",
     "admin:password_change*": "nobody has a password",
     "admin:jsi18n": "is a script",

@@ -1,35 +1,134 @@
-"""The things on the pictures of `make shots`: what the portal holds, as text for addresses."""
+"""What stands on the pictures of `make shots`: one tenant's life, in every state, made by the builders.
+
+Started as a program in the environment of a small portal; prints the facts for addresses and the sessions.
+"""
 
 from __future__ import annotations
 
-from django.apps import apps
+import datetime as dt
+import json
+import tempfile
+from pathlib import Path
 
-from tests.e2e.shots_pages import Facts
-from tests.e2e.supervised import Portal
+import django
 
-SUBJECT = "ada"  # the pictures below /t/ are of this person's tenant
-FIRST_TENANT = """
-    SELECT t.slug, t.id::text FROM tenants_tenant t
-    JOIN tenants_membership m ON m.tenant_id = t.id AND m.ended_at IS NULL
-    JOIN tenants_oidcidentity i ON i.user_id = m.user_id
-    WHERE i.subject = %s ORDER BY m.id LIMIT 1
-"""
+django.setup()
+
+# Models may be imported only after Django is set up, which the line above does.
+from django.apps import apps  # noqa: E402
+from django.conf import settings  # noqa: E402
+from django.test import Client  # noqa: E402
+
+from clusters.models import Cluster, Order, Phase, StepState, StepStatus  # noqa: E402
+from clusters.services import decisions  # noqa: E402
+from jobs.models import Job, Submission  # noqa: E402
+from portal.lib import clock  # noqa: E402
+from portal.lib.types import JSONDict  # noqa: E402
+from tenants.models import Invitation, Membership, Role, Tenant, User  # noqa: E402
+from tenants.services import invitations  # noqa: E402
+from tests.builders import actor_for, make_member, make_operator, make_tenant, make_user, sign_in  # noqa: E402
+from tests.clusters import builders as clusters  # noqa: E402
+from tests.clusters import fakes  # noqa: E402
+from tests.jobs import builders as jobs  # noqa: E402
+
+STEPS = (
+    ("machines", "Machines", StepStatus.READY, 1, "2 machines taken."),
+    ("fabric", "Network", StepStatus.READY, 3, "A network of its own."),
+    ("slurm", "Slurm", StepStatus.PROGRESSING, 21, "slurmctld answers; 1 of 2 nodes registered."),
+    ("identity", "Accounts", StepStatus.STALLED, 90, "The range of user ids at this site is used up."),
+    ("smoke", "Test job", StepStatus.WAITING, 0, ""),
+)
+JOBS: tuple[tuple[str, str, JSONDict], ...] = (
+    ("train-7b", "RUNNING", {}),
+    ("\u6570\u636e-\u8bad\u7ec3", "PENDING", {"reason": "Resources", "gpus": 8}),
+    ("<img src=x onerror=alert(1)>", "COMPLETED", {"exit_status": 0}),
+    ('it\'s "v2"', "FAILED", {"exit_status": 1}),
+    ("sweep", "OUT_OF_MEMORY", {"exit_status": 137}),
+    ("a" * 128, "CANCELLED", {}),
+    ("eval", "TIMEOUT", {"exit_status": 0}),
+)
 
 
-def facts_of(portal: Portal) -> Facts:
-    """The tenant of `SUBJECT` and, by model name, its newest rows ("cluster", "order", "job"); for the
-    admin "first app_model", the first row of each model.
-    """
-    tenants = portal.rows(FIRST_TENANT, SUBJECT)
-    facts: dict[str, str] = {"tenant": tenants[0][0]} if tenants else {}
+def people() -> tuple[Tenant, User, User, User]:
+    """The tenant, its owner, a researcher and an operator."""
+    ada = make_user("Ada Lindqvist", subject="ada", email="ada@example.org")
+    rui = make_user("Rui Carvalho", subject="rui", email="rui@example.org")
+    tenant = make_tenant("Lab North", owner=ada, slug="lab-north")
+    make_tenant("Lab South", owner=ada, slug="lab-south")
+    make_member(tenant, Role.MEMBER, user=rui)
+    actor = actor_for(ada, tenant)
+    invitations.invite(actor=actor, email="mira@example.org", role=Role.VIEWER)
+    return tenant, ada, rui, make_operator("Otto Brandt")
+
+
+def half_built(tenant: Tenant) -> Cluster:
+    """A cluster with a step of every status."""
+    cluster = clusters.make_cluster(tenant, name="gpu-b", phase=Phase.PROVISIONING)
+    now = clock.now()
+    for position, (name, component, status, seconds, message) in enumerate(STEPS):
+        started = now - dt.timedelta(seconds=100 - position) if seconds else None
+        StepState.objects.update_or_create(
+            cluster=cluster,
+            name=name,
+            defaults={
+                "position": position,
+                "component": component,
+                "status": status,
+                "reason": "NoFreeUid" if status == StepStatus.STALLED else "",
+                "message": message,
+                "observed_at": now,
+                "since": started,
+                "started_at": started,
+                "ready_at": started + dt.timedelta(seconds=seconds)
+                if started and status == StepStatus.READY
+                else None,
+            },
+        )
+    return cluster
+
+
+def furnish() -> JSONDict:
+    """Make all of it; the facts for addresses and each person's session."""
+    tenant, ada, rui, otto = people()
+    clusters.make_site(machines=12)
+    ready = jobs.make_slurm_cluster(tenant, name="gpu-a")
+    made = [
+        jobs.make_job(ready, ada if number % 2 == 0 else rui, state=state, name=name, **columns)
+        for number, (name, state, columns) in enumerate(JOBS)
+    ]
+    submission = jobs.make_submission(ready, ada, state="checking")
+    building = half_built(tenant)
+    rejected = clusters.make_order(tenant, name="too-much", nodes=1, by=ada)
+    decisions.reject_order(actor=clusters.operator(), order=rejected, note="Please ask for one node first.")
+    waiting = clusters.make_order(tenant, name="gpu-c", nodes=2, by=ada)
+    facts = {
+        "tenant": tenant.slug,
+        "cluster": ready.pk,
+        "building": building.pk,
+        "order": waiting.pk,
+        "order building": Order.objects.get(cluster=building).pk,
+        "order rejected": rejected.pk,
+        "job": made[0].pk,
+        "job failed": made[3].pk,
+        "submission": submission.pk,
+        "membership": Membership.objects.get(tenant=tenant, user=rui).pk,
+        "invitation": Invitation.objects.get(tenant=tenant).pk,
+    }
     for model in apps.get_models():
-        table, key = model._meta.db_table, model._meta.pk.column
-        columns = {field.column for field in model._meta.local_concrete_fields}
-        label = f"{model._meta.app_label}_{model._meta.model_name}"
-        if first := portal.value(f'SELECT "{key}"::text FROM "{table}" ORDER BY 1 LIMIT 1'):  # noqa: S608
-            facts[f"first {label}"] = first
-        if tenants and "tenant_id" in columns:
-            query = f'SELECT "{key}"::text FROM "{table}" WHERE tenant_id = %s ORDER BY "{key}" DESC LIMIT 1'  # noqa: S608
-            if newest := portal.value(query, tenants[0][1]):
-                facts[str(model._meta.model_name)] = newest
-    return facts
+        first = model._default_manager.order_by("pk").first()
+        if first is not None:
+            facts[f"first {model._meta.app_label}_{model._meta.model_name}"] = first.pk
+    sessions = {
+        name: sign_in(Client(), user).cookies[settings.SESSION_COOKIE_NAME].value
+        for name, user in (("ada", ada), ("rui", rui), ("otto", otto))
+    }
+    return {"facts": {name: str(value) for name, value in facts.items()}, "sessions": sessions}
+
+
+if __name__ == "__main__":
+    assert not Job.objects.exists(), "the scene is made in a database of its own"
+    assert not Submission.objects.exists()
+    with tempfile.TemporaryDirectory() as outside:
+        fakes.install(Path(outside))
+        answer = furnish()
+    print(json.dumps(answer))
