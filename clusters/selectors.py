@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from uuid import UUID
 
 from django.db.models import (
     Count,
@@ -15,10 +16,26 @@ from django.db.models import (
     QuerySet,
     Subquery,
     Sum,
+    Value,
 )
-from django.db.models.functions import Coalesce
+from django.db.models.functions import Coalesce, Concat
 
-from clusters.models import OPEN_STATES, Cluster, Node, NodePool, Order, Phase, StepState
+from clusters.models import (
+    OPEN_STATES,
+    Allocation,
+    Cluster,
+    Flavor,
+    Node,
+    NodePool,
+    Order,
+    Phase,
+    PortBlock,
+    Site,
+    SlurmEndpoint,
+    StepState,
+)
+from clusters.services.capacity import capacity
+from portal.lib.types import JSONDict
 from tenants.actor import Actor
 from tenants.scoping import TenantQuerySet
 
@@ -74,3 +91,45 @@ def order_list(actor: Actor, *, state: str = "") -> TenantQuerySet[Order]:
     elif state == "ended":
         rows = rows.filter(~Q(state__in=OPEN_STATES))
     return rows.prefetch_related("lines__flavor").order_by("-created_at", "-pk")
+
+
+def slurm_of(cluster: Cluster) -> SlurmEndpoint | None:
+    """The cluster's Slurm, if it has one; for operators."""
+    return SlurmEndpoint.objects.filter(cluster=cluster).first()
+
+
+def ports_of(cluster: Cluster) -> PortBlock | None:
+    """The cluster's block of ports, if it has one; for operators."""
+    return PortBlock.objects.filter(cluster=cluster).first()
+
+
+def capacity_texts() -> dict[UUID, str]:
+    """For each site: a100-4: 8 of 10, cpu-32: 10 of 10."""
+    names = dict(Flavor.objects.values_list("pk", "name"))
+    texts: dict[UUID, list[str]] = {}
+    for (site, flavor), found in capacity().items():
+        texts.setdefault(site, []).append(f"{names[flavor]}: {found.free} of {found.total}")
+    return {site: ", ".join(sorted(parts)) for site, parts in texts.items()}
+
+
+def capacity_bars(site: Site) -> list[JSONDict]:
+    """For each flavor at a site: its name and the parts of a bar."""
+    names = dict(Flavor.objects.values_list("pk", "name"))
+    bars = []
+    for (_, flavor), found in capacity([site]).items():
+        parts = [
+            {"label": "in use", "value": found.in_use, "tone": "blue"},
+            {"label": "being wiped", "value": found.wiping, "tone": "amber"},
+            {"label": "broken", "value": found.broken, "tone": "red"},
+            {"label": "free", "value": found.free, "tone": "green"},
+        ]
+        bars.append({"flavor": names[flavor], "parts": parts, "total": found.total})
+    return sorted(bars, key=lambda bar: str(bar["flavor"]))
+
+
+def with_holder(machines: QuerySet[Any]) -> QuerySet[Any]:
+    """Machines with "tenant / cluster" of their live allocation as `holder`."""
+    live = Allocation.objects.filter(machine=OuterRef("pk"), released_at=None)
+    name = Concat("pool__cluster__tenant__slug", Value(" / "), "pool__cluster__name")
+    rows: QuerySet[Any] = machines.annotate(holder=Subquery(live.annotate(text=name).values("text")[:1]))
+    return rows

@@ -1,0 +1,110 @@
+"""The operators' queue of orders, and the page on which one is decided."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.contrib import admin
+from django.db import models
+from django.http import HttpRequest
+
+from clusters import words
+from clusters.admin.pages import PageAdmin
+from clusters.models import Order, OrderKind, OrderState
+from clusters.services.capacity import capacity
+from clusters.services.decisions import approve_order, reject_order
+from clusters.services.review import review
+from clusters.templatetags.orders import money
+from portal.lib.types import JSONDict
+from tenants.actor import Actor
+from tenants.operations import operations
+
+
+def approve(actor: Actor, order: Order, sent: Mapping[str, str]) -> str:
+    """Approve the plan whose hash the page showed."""
+    approve_order(actor=actor, order=order, plan_hash=sent.get("plan_hash", ""), note=sent.get("note", ""))
+    return f"Approved: {order.cluster_name} is being built."
+
+
+def reject(actor: Actor, order: Order, sent: Mapping[str, str]) -> str:
+    """Reject, with the reason that the tenant reads."""
+    reject_order(actor=actor, order=order, note=sent.get("note", ""))
+    return f"Rejected: {order.tenant} reads your note."
+
+
+@admin.register(Order, site=operations)
+class OrderAdmin(PageAdmin):
+    """Waiting orders first, the oldest on top; then the last decisions."""
+
+    page = "admin/clusters/order.html"
+    verbs = {"approve": approve, "reject": reject}
+    list_display = ("what", "tenant", "nodes", "free", "site", "price", "status", "submitted_at")
+    list_filter = ("state", "kind", "site", "tenant")
+    search_fields = ("cluster_name", "tenant__slug", "tenant__name", "id")
+    search_help_text = "Cluster, tenant, id"
+    list_select_related = ("tenant", "site")
+
+    def get_queryset(self, request: HttpRequest) -> models.QuerySet[models.Model]:
+        """Waiting first, oldest first; the others newest first."""
+        waits = models.Q(state=OrderState.SUBMITTED)
+        rows = super().get_queryset(request).prefetch_related("lines__flavor")
+        waiting_since = models.Case(models.When(waits, then=models.F("submitted_at")))
+        first = models.F("waiting_since").asc(nulls_last=True)
+        ordered: models.QuerySet[models.Model] = rows.annotate(waiting_since=waiting_since).order_by(
+            first, "-created_at"
+        )
+        return ordered
+
+    def get_changelist_instance(self, request: HttpRequest) -> Any:
+        """With the free nodes of each flavor, counted once for the whole list."""
+        found = super().get_changelist_instance(request)
+        there = capacity()
+        for row in found.result_list:
+            row.free_text = ", ".join(_free(row, line, there) for line in row.lines.all())
+        return found
+
+    @admin.display(description="Order")
+    def what(self, row: Order) -> str:
+        """Kind and cluster."""
+        return f"{row.get_kind_display()}: {row.cluster_name}"
+
+    @admin.display(description="Nodes")
+    def nodes(self, row: Order) -> str:
+        """Count and flavor of each pool."""
+        return ", ".join(f"{line.count} x {line.flavor.name}" for line in row.lines.all()) or "-"
+
+    @admin.display(description="Free of them")
+    def free(self, row: Any) -> str:
+        """Free nodes of these flavors."""
+        waits = row.state == OrderState.SUBMITTED
+        return row.free_text if waits and row.free_text else "-"
+
+    @admin.display(description="Per hour", ordering="price_per_hour")
+    def price(self, row: Order) -> str:
+        """As agreed."""
+        return money(row.price_per_hour, row.currency) if row.kind == OrderKind.CREATE else "-"
+
+    @admin.display(description="State", ordering="state")
+    def status(self, row: Order) -> str:
+        """In words."""
+        return row.get_state_display()
+
+    def page_context(self, actor: Actor, row: Order) -> JSONDict:
+        """The review."""
+        found = review(actor=actor, order=row)
+        steps = [{**step, "title": words.title_of(step["name"])} for step in found.steps]
+        return {
+            "review": found,
+            "steps": steps,
+            "waits": row.state == OrderState.SUBMITTED,
+            "may_take_back": row.state == OrderState.APPROVED
+            and row.kind == OrderKind.CREATE
+            and row.cluster is not None
+            and not row.cluster.was_ready,
+        }
+
+
+def _free(row: Any, line: Any, there: Mapping[Any, Any]) -> str:
+    found = there.get((row.site_id, line.flavor_id))
+    return f"{found.free if found else 0} {line.flavor.name}"
