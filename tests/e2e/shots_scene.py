@@ -19,7 +19,7 @@ from django.apps import apps  # noqa: E402
 from django.conf import settings  # noqa: E402
 from django.test import Client  # noqa: E402
 
-from clusters.models import Cluster, Order, Phase, StepState, StepStatus  # noqa: E402
+from clusters.models import Cluster, Order, Phase, Quota, StepState, StepStatus  # noqa: E402
 from clusters.services import decisions  # noqa: E402
 from jobs.models import Job, Submission  # noqa: E402
 from portal.lib import clock  # noqa: E402
@@ -49,16 +49,15 @@ JOBS: tuple[tuple[str, str, JSONDict], ...] = (
 )
 
 
-def people() -> tuple[Tenant, User, User, User]:
-    """The tenant, its owner, a researcher and an operator."""
+def people() -> tuple[Tenant, dict[str, User]]:
+    """The tenant; its owner, a researcher, somebody who is not in it yet, and an operator."""
     ada = make_user("Ada Lindqvist", subject="ada", email="ada@example.org")
     rui = make_user("Rui Carvalho", subject="rui", email="rui@example.org")
     tenant = make_tenant("Lab North", owner=ada, slug="lab-north")
     make_tenant("Lab South", owner=ada, slug="lab-south")
     make_member(tenant, Role.MEMBER, user=rui)
-    actor = actor_for(ada, tenant)
-    invitations.invite(actor=actor, email="mira@example.org", role=Role.VIEWER)
-    return tenant, ada, rui, make_operator("Otto Brandt")
+    mira = make_user("Mira Novak", subject="mira", email="mira@example.org")
+    return tenant, {"ada": ada, "rui": rui, "mira": mira, "otto": make_operator("Otto Brandt")}
 
 
 def half_built(tenant: Tenant) -> Cluster:
@@ -89,8 +88,11 @@ def half_built(tenant: Tenant) -> Cluster:
 
 def furnish() -> JSONDict:
     """Make all of it; the facts for addresses and each person's session."""
-    tenant, ada, rui, otto = people()
+    tenant, cast = people()
+    ada, rui = cast["ada"], cast["rui"]
+    _, token = invitations.invite(actor=actor_for(ada, tenant), email=cast["mira"].email, role=Role.VIEWER)
     clusters.make_site(machines=12)
+    Quota.objects.create(tenant=tenant, flavor=clusters.make_flavor(), nodes=8)
     ready = jobs.make_slurm_cluster(tenant, name="gpu-a")
     made = [
         jobs.make_job(ready, ada if number % 2 == 0 else rui, state=state, name=name, **columns)
@@ -113,6 +115,7 @@ def furnish() -> JSONDict:
         "submission": submission.pk,
         "membership": Membership.objects.get(tenant=tenant, user=rui).pk,
         "invitation": Invitation.objects.get(tenant=tenant).pk,
+        "token": token,
     }
     for model in apps.get_models():
         first = model._default_manager.order_by("pk").first()
@@ -120,7 +123,7 @@ def furnish() -> JSONDict:
             facts[f"first {model._meta.app_label}_{model._meta.model_name}"] = first.pk
     sessions = {
         name: sign_in(Client(), user).cookies[settings.SESSION_COOKIE_NAME].value
-        for name, user in (("ada", ada), ("rui", rui), ("otto", otto))
+        for name, user in cast.items()
     }
     return {"facts": {name: str(value) for name, value in facts.items()}, "sessions": sessions}
 
