@@ -15,6 +15,7 @@ from tenants.live.topics import publish, version_of
 from tenants.models import OidcIdentity, Tenant
 from tenants.web import in_tenant, reading, safe_next
 from tests.builders import actor_for, make_member, make_operator, make_tenant, make_user, sign_in
+from tests.cases import case
 
 pytestmark = pytest.mark.django_db
 
@@ -40,6 +41,7 @@ def test_suspended_tenant_and_ended_membership_are_not_visible() -> None:
         actor_for(ada, tenant)
 
 
+@case("U36")
 def test_a_get_that_writes_is_refused_by_the_database_and_the_next_write_is_not() -> None:
     request = RequestFactory().get("/")
     with pytest.raises(InternalError, match="read-only"), reading(request):
