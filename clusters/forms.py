@@ -31,7 +31,11 @@ NO_FILL = {"autocomplete": "off", "spellcheck": "false"}
 class OrderForm(forms.Form):
     """A new cluster, without its pools."""
 
-    key = forms.UUIDField(widget=forms.HiddenInput)
+    key = forms.UUIDField(
+        label="Form",
+        widget=forms.HiddenInput,
+        error_messages=dict.fromkeys(("invalid", "required"), "Open the order form again."),
+    )
     stack = forms.ChoiceField(label="Stack", choices=Stack.choices, initial=Stack.SLURM)
     site = forms.ModelChoiceField(Site.objects.none(), label="Site", empty_label=None)
     name = forms.CharField(

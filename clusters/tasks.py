@@ -17,7 +17,8 @@ from portal.lib.errors import WrongState
 from tenants.actor import SYSTEM
 
 BATCH = 200
-PLAN_AGAIN = dt.timedelta(seconds=20)
+PLAN_AGAIN = dt.timedelta(seconds=20)  # where none could be made
+PLAN_AFRESH = dt.timedelta(seconds=60)  # machines and settings change while an order waits
 
 
 @shared_task(name="clusters.reconcile")  # type: ignore[untyped-decorator]
@@ -55,6 +56,7 @@ def reconcile_due() -> None:
 
 def _plans_due(now: dt.datetime) -> None:
     unplanned = Q(planned_at=None) | Q(plan_hash="", planned_at__lt=now - PLAN_AGAIN)
+    unplanned |= Q(planned_at__lt=now - PLAN_AFRESH)
     waiting = (
         Order.objects.filter(unplanned, state=OrderState.SUBMITTED, kind=OrderKind.CREATE)
         .order_by("submitted_at")
