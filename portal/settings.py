@@ -122,7 +122,9 @@ CHANNEL_LAYERS = {
     "default": {
         "BACKEND": "channels_redis.core.RedisChannelLayer",
         "CONFIG": {
-            "hosts": [REDIS_URL],
+            # channels_redis waits 5 s for a message; redis-py gives up after 5 s: whoever is first would
+            # decide whether a quiet socket lives
+            "hosts": [{"address": REDIS_URL, "socket_timeout": 20}],
             "prefix": f"{REDIS_PREFIX}.live",
             "expiry": 30,
             "group_expiry": 86400,
