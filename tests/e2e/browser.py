@@ -95,6 +95,7 @@ def person(browser: Browser, portal: str, *, javascript: bool = True, width: int
     someone.watch(someone.page)
     try:
         yield someone
-        assert someone.unexpected() == []
+        if faults := someone.unexpected():
+            raise AssertionError("\n".join(faults))
     finally:
         context.close()

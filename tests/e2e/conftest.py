@@ -42,6 +42,8 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
                 text = someone.page.locator("body").inner_text(timeout=2000)
                 shown = f"{someone.page.url}\n{someone.faults}\n\n{text[:3000]}"
                 report.sections.append((f"page of person {number}", shown))
+        if isinstance(portal := getattr(item, "funcargs", {}).get("portal"), supervised.Portal):
+            report.sections.append(("what the portal said", portal.said()))
     return report
 
 

@@ -98,7 +98,7 @@ class Portal:
 
     def said(self) -> str:
         """The last lines of the supervisor and its parts."""
-        return self._said.read_text(errors="replace")[-6000:] if self._said.exists() else ""
+        return self._said.read_text(errors="replace")[-12000:] if self._said.exists() else ""
 
     def rows(self, query: str, *values: object) -> list[tuple[Any, ...]]:
         """Rows of the portal's own database."""
