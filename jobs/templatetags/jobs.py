@@ -6,6 +6,7 @@ from django import template
 
 from jobs.examples import EXAMPLES, Example
 from jobs.parsing.memory import show_memory
+from jobs.words import why_waiting
 
 register = template.Library()
 
@@ -20,3 +21,9 @@ def built_in_examples() -> tuple[Example, ...]:
 def memory(mebibytes: int | None) -> str:
     """16 GiB, "all of the node" for 0."""
     return show_memory(mebibytes)
+
+
+@register.filter
+def why(reason: str) -> str:
+    """Why a job waits, in a sentence."""
+    return why_waiting(reason)

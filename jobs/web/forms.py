@@ -201,5 +201,7 @@ def _gpus_help(most: _Most) -> str:
 
 
 def _memory_help(most: _Most) -> str:
-    bound = f" At most {most.node_memory // 1024}G." if most.node_memory >= 1024 else ""
+    exact = most.node_memory % 1024 == 0
+    amount = f"{most.node_memory // 1024}G" if exact else f"{most.node_memory}M"
+    bound = f" At most {amount}." if most.node_memory else ""
     return f"16G, 1.5T, or MiB (512); 0 is all of the node.{bound}"

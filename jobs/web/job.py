@@ -54,9 +54,14 @@ def job_context(actor: Actor, row: Job) -> JSONDict:
         "outcome": words.outcome_of(row),
         "line": _line(row),
         "events": _events(row),
-        "can_cancel": row.is_active and row.identity_id is not None and actions.may_act(actor, row),
+        "can_cancel": _can_cancel(actor, row),
         "ends": _ends(row),
     }
+
+
+def _can_cancel(actor: Actor, row: Job) -> bool:
+    is_ending = not row.is_active or row.state == JobState.COMPLETING
+    return not is_ending and row.identity_id is not None and actions.may_act(actor, row)
 
 
 def _line(row: Job) -> list[JSONDict]:

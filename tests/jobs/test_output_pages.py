@@ -91,9 +91,9 @@ class Pane:
 
     @staticmethod
     def _part(page: str, name: str) -> str:
-        found = re.search(rf'<span[^>]*id="{name}"[^>]*>(.*?)</span>', page, re.DOTALL)
+        found = re.search(rf'<(span|p)[^>]*id="{name}"[^>]*>(.*?)</\1>', page, re.DOTALL)
         assert found, name
-        return html.unescape(found[1])
+        return html.unescape(found[2])
 
 
 def test_what_is_written_is_added_and_a_half_line_is_shown_until_it_ends(
