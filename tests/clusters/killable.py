@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -19,7 +20,7 @@ django.setup()
 from django.db import connection  # noqa: E402
 
 from clusters.models import Cluster, Phase  # noqa: E402
-from clusters.provisioning import engine, lease, record  # noqa: E402
+from clusters.provisioning import effects, engine, lease, record  # noqa: E402
 from tests.clusters import fakes  # noqa: E402
 
 STEPS = ("machines", "slurm", "smoke")  # one that none needs, one in the middle, one at the end
@@ -45,15 +46,15 @@ def _fault_around_records(world: fakes.World) -> None:
     real = lease.held
 
     @contextmanager
-    def held(mine: lease.Lease):  # type: ignore[no-untyped-def]
+    def held(mine: lease.Lease) -> Iterator[Cluster]:
         world.fault("before a record")
         with real(mine) as row:
             yield row
             world.fault("inside a record")
         world.fault("after a record")
 
-    record.held = held
-    engine.effects.held = held
+    for module in (record, effects):
+        vars(module)["held"] = held
 
 
 def main(folder: str, cluster_id: str, die_at: str) -> None:

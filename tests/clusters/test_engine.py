@@ -21,7 +21,7 @@ from clusters.models import (
     StepStatus,
 )
 from clusters.provisioning import engine, looks
-from clusters.provisioning.lease import LeaseLost, claim, held, release
+from clusters.provisioning.lease import Lease, LeaseLost, claim, held, release
 from clusters.services import clusters as verbs
 from clusters.services.orders import cancel_order
 from clusters.services.wake import wake
@@ -308,7 +308,7 @@ def test_two_workers_never_run_one_cluster(world: World, cluster: Cluster) -> No
 @case("U38")
 def test_a_stale_worker_hits_no_row(world: World, cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
     forward = looks.forward
-    taken = []
+    taken: list[Lease | None] = []
 
     def overtaken(step: object, ctx: object) -> looks.Look:
         look = forward(step, ctx)  # type: ignore[arg-type]
@@ -326,7 +326,7 @@ def test_a_stale_worker_hits_no_row(world: World, cluster: Cluster, monkeypatch:
     assert row.phase == Phase.PENDING
     assert statuses(cluster)["machines"] == "progressing"  # written before the overtaking
     assert statuses(cluster)["fabric"] == "waiting"
-    stale = type(taken[0])(cluster.pk, taken[0].epoch - 1, 0, 1)
+    stale = Lease(cluster.pk, taken[0].epoch - 1, 0, 1)
     with pytest.raises(LeaseLost), held(stale):
         pytest.fail("a stale lease gave access")
 

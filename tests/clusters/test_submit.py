@@ -77,7 +77,10 @@ def test_only_owners_and_admins_order(tenant: Tenant, site: Site, role: Role) ->
     with pytest.raises(NotAllowed):
         submit_order(actor=actor_for(person, tenant), key=uuid.uuid4(), request=request_for(site))
     admin = make_member(tenant, Role.ADMIN)
-    assert submit_order(actor=actor_for(admin, tenant), key=uuid.uuid4(), request=request_for(site))
+    assert (
+        submit_order(actor=actor_for(admin, tenant), key=uuid.uuid4(), request=request_for(site)).state
+        == OrderState.SUBMITTED
+    )
 
 
 @case("U40")
@@ -139,9 +142,9 @@ def test_quota_counts_what_is_held_and_what_waits(tenant: Tenant, world: World) 
     with pytest.raises(BadInput) as error:
         submit(tenant, request_for(site, name="too-much", nodes=2))
     assert error.value.fields == {"pools.0.count": "Your quota allows 4 nodes of a100-4; 1 are left."}
-    assert submit(tenant, request_for(site, name="fits", nodes=1))
+    assert submit(tenant, request_for(site, name="fits", nodes=1)).state == OrderState.SUBMITTED
     # another tenant has no such limit
-    assert submit(make_tenant("Other Lab"), request_for(site, nodes=4))
+    assert submit(make_tenant("Other Lab"), request_for(site, nodes=4)).state == OrderState.SUBMITTED
 
 
 def test_pools_of_one_flavor_are_counted_together(tenant: Tenant, site: Site) -> None:
@@ -159,4 +162,4 @@ def test_cancel_before_the_decision(tenant: Tenant, site: Site) -> None:
     with pytest.raises(WrongState, match="cancelled"):
         cancel_order(actor=actor, order=order)
     assert AuditEvent.objects.filter(verb="order.cancelled").count() == 1
-    assert submit(tenant, request_for(site))  # the name is free again
+    assert submit(tenant, request_for(site)).state == OrderState.SUBMITTED  # the name is free again
