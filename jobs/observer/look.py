@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from django.db import transaction
+from django.db.models import Q, Sum
 
 from clusters.clients.slurmrest.gateway import SlurmGateway
 from clusters.clients.slurmrest.models import Diag, JobRecord
@@ -59,14 +60,20 @@ def look(endpoint: SlurmEndpoint, memory: Memory) -> Seen:
         diag = gateway.diag()
         changed, source = _look_at_jobs(endpoint, memory, gateway, diag, started)
         _look_at_nodes(endpoint, memory, gateway, started, changed=changed)
-    active = Job.objects.filter(cluster_id=endpoint.cluster_id, state__in=ACTIVE_STATES)
-    counts = list(active.values_list("state", "task_count"))
-    running = sum(count for state, count in counts if state != "PENDING")
-    pending = sum(count for state, count in counts if state == "PENDING")
-    if source != LIST:
-        running, pending = diag.jobs_running, diag.jobs_pending
+    running, pending = diag.jobs_running, diag.jobs_pending
+    if source == LIST:
+        running, pending = _count(endpoint)
     observation.note_seen(endpoint, seen_at=started, pending=pending, running=running, source=source)
     return Seen(source=source, active=bool(running or pending))
+
+
+def _count(endpoint: SlurmEndpoint) -> tuple[int, int]:
+    """(tasks at work, tasks that wait), of the rows that a complete list left."""
+    waits = Q(state="PENDING")
+    found = Job.objects.filter(cluster_id=endpoint.cluster_id, state__in=ACTIVE_STATES).aggregate(
+        running=Sum("task_count", filter=~waits), pending=Sum("task_count", filter=waits)
+    )
+    return found["running"] or 0, found["pending"] or 0
 
 
 def _look_at_jobs(

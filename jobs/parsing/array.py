@@ -9,7 +9,7 @@ from itertools import islice
 from jobs.parsing.refusal import Refusal
 
 LARGEST_SIZE = 4_000_001  # the most that Slurm's MaxArraySize can be
-MOST_SPANS = 1000
+LONGEST = 1000  # characters; Slurm takes 1024
 SHOWN = 8
 FORMS = "Write for example 0-15, 1-10%2 (two at a time), 0-15:4 or 1,3,5-7."
 
@@ -45,10 +45,9 @@ def parse_array(text: str, *, max_size: int | None = None) -> Array | None:
     spans_text, percent, limit = word.partition("%")
     if not spans_text:
         raise Refusal(f"The tasks before % are missing. {FORMS}")
-    parts = spans_text.split(",")
-    if len(parts) > MOST_SPANS:
-        raise Refusal(f"At most {MOST_SPANS} ranges. Use one array for each part of the work.")
-    spans = [_span(part, (max_size or LARGEST_SIZE) - 1) for part in parts]
+    if len(word) > LONGEST:
+        raise Refusal(f"At most {LONGEST} characters. Use one array for each part of the work.")
+    spans = [_span(part, (max_size or LARGEST_SIZE) - 1) for part in spans_text.split(",")]
     count, first = _union(spans)
     return Array(text=word, count=count, at_once=_at_once(limit) if percent else None, first=first)
 

@@ -144,19 +144,20 @@ def _send(actor: Actor, submission: Submission, request: SubmitRequest) -> Submi
         poke(submission.cluster)
         return submission
     except NOT_SENT as error:
-        _refuse(actor, submission, error)
+        _refuse(actor, submission, error.message)
         raise
     except errors.SlurmRefused as error:
-        _refuse(actor, submission, error)
+        _refuse(actor, submission, error.message)
         raise _beside_its_field(error) from error
+    except ValueError as error:  # the client sends nothing that kills slurmrestd, whatever a form let through
+        _refuse(actor, submission, str(error))
+        raise BadInput(str(error), fields={"": str(error)}) from error
     return _accept(actor, submission, result)
 
 
-def _refuse(actor: Actor, submission: Submission, error: OutsideError) -> None:
-    with command(
-        "job.refused", actor=actor, target=submission, detail={"reason": error.message[:500]}
-    ) as done:
-        _move(submission, SubmissionState.REFUSED, message=error.message, answered_at=clock.now())
+def _refuse(actor: Actor, submission: Submission, reason: str) -> None:
+    with command("job.refused", actor=actor, target=submission, detail={"reason": reason[:500]}) as done:
+        _move(submission, SubmissionState.REFUSED, message=reason, answered_at=clock.now())
         done.publish(_topic(submission))
 
 

@@ -56,7 +56,7 @@ def test_bad_arrays_are_refused(text: str, told: str) -> None:
 
 def test_an_absurd_array_costs_no_time() -> None:
     with pytest.raises(Refusal, match="more tasks"):
-        parse_array(",".join(["0-4000000"] * 900))
+        parse_array(",".join(["0-4000000"] * 90))
 
 
 @pytest.mark.parametrize(

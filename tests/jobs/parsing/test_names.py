@@ -56,3 +56,10 @@ def test_a_name_that_is_taken_has_no_control_characters_and_fits(name: str) -> N
         and len(read.encode()) <= 1024
         and all(unicodedata.category(character) != "Cc" for character in read)
     )
+
+
+@case("U03")
+def test_long_texts_are_bounded_in_bytes_too() -> None:
+    assert parse_line("ü" * 400, longest=900) == "ü" * 400
+    with pytest.raises(Refusal, match="At most 1000 bytes"):
+        parse_line("ü" * 600, longest=900)
