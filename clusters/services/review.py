@@ -63,6 +63,8 @@ class Review:
     blocks: list[str] = field(default_factory=list)  # why it cannot be approved now
     warnings: list[str] = field(default_factory=list)
 
+    is_planning: bool = False  # the first plan will be there in a moment
+
     @property
     def may_approve(self) -> bool:
         """Nothing stands against it."""
@@ -87,6 +89,7 @@ def review(*, actor: Actor, order: Order) -> Review:
         clusters=list(Cluster.objects.filter(tenant=tenant).exclude(phase=Phase.DELETED).order_by("name")),
         orders=list(Order.objects.filter(tenant=tenant).exclude(pk=order.pk).order_by("-created_at")[:10]),
         members=Membership.objects.filter(tenant=tenant, ended_at=None).count(),
+        is_planning=order.state == OrderState.SUBMITTED and order.planned_at is None,
     )
     if order.state == OrderState.SUBMITTED:
         _judge(actor, order, found)
@@ -135,7 +138,7 @@ def _blocks_of_plan(order: Order, found: Review) -> Iterator[str]:
     if found.error:
         yield str(found.error["message"])
     elif not order.plan_hash:
-        yield "The plan is being made. Load the page again in a moment."
+        yield "The plan is being made; this page shows it in a moment."
     elif not still_holds(order, order.plan_hash) or not _all_free(order):
         yield "The plan is out of date; a new one is being made. Load the page again."
 

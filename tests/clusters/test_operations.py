@@ -9,6 +9,7 @@ from pytest_django import DjangoAssertNumQueries
 from clusters import demo
 from clusters.models import Cluster, Flavor, Machine, MachineState, Order, OrderState, Phase
 from clusters.provisioning import engine
+from clusters.provisioning.plan import make_plan
 from tenants.models import AuditEvent, Role, Tenant
 from tests.builders import make_member, make_tenant, make_user, sign_in
 from tests.cases import case
@@ -123,6 +124,17 @@ def test_a_rejection_without_reason_keeps_the_page(browser: Client, order: Order
     browser.post(do(order, "reject"), {"note": "Too large."})
     order.refresh_from_db()
     assert (order.state, order.decision_note) == (OrderState.REJECTED, "Too large.")
+
+
+def test_a_plan_that_is_being_made_is_waited_for(browser: Client, tenant: Tenant) -> None:
+    order = make_order(tenant, make_site("Site South"), planned=False)
+    text = browser.get(page(order)).content.decode()
+    assert 'http-equiv="refresh"' in text
+    assert "Approve this plan" not in text
+    make_plan(str(order.pk))
+    text = browser.get(page(order)).content.decode()
+    assert 'http-equiv="refresh"' not in text
+    assert "Approve this plan" in text
 
 
 def test_without_capacity_the_review_says_so(browser: Client, tenant: Tenant) -> None:
