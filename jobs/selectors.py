@@ -7,7 +7,7 @@ import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from django.db.models import Min, Q
+from django.db.models import Max, Min, Q
 
 from clusters.models import Cluster, Node, SlurmEndpoint
 from jobs.models import ACTIVE_STATES, Job, JobState, Submission
@@ -163,11 +163,15 @@ def queue_figures(cluster: Cluster, endpoint: SlurmEndpoint | None) -> QueueFigu
 
 
 def oldest_look(actor_tenant_id: uuid.UUID) -> dt.datetime | None:
-    """When the cluster that was looked at longest ago was looked at; None when none was."""
+    """When the cluster that was looked at longest ago was looked at, or since when one does not answer.
+
+    None when none was looked at.
+    """
     endpoints = SlurmEndpoint.objects.filter(
         cluster__tenant_id=actor_tenant_id, cluster__wanted=True, cluster__ready_at__isnull=False
     )
-    oldest: dt.datetime | None = endpoints.aggregate(at=Min("observed_at"))["at"]
+    found = endpoints.aggregate(seen=Min("observed_at"), silent=Max("unreachable_since"))
+    oldest: dt.datetime | None = found["silent"] or found["seen"]
     return oldest
 
 

@@ -50,12 +50,12 @@ def _submission(actor: Actor, row: models.Model) -> JSONDict:
 
 
 def _looked_at(cluster_id: uuid.UUID) -> dt.datetime | None:
-    """When the observer last looked; asking also says that somebody watches."""
+    """When the observer last looked, or since when in vain; asking also says that somebody watches."""
     endpoint = selectors.endpoint_of(cluster_id)
     if endpoint is None:
         return None
     note_watched([endpoint.cluster_id])
-    return endpoint.observed_at
+    return endpoint.unreachable_since or endpoint.observed_at
 
 
 def _rows(rows: models.QuerySet[models.Model]) -> TenantQuerySet[models.Model]:
