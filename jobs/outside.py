@@ -27,20 +27,20 @@ DEADLINE = 10.0  # seconds, for each call
 
 
 @contextmanager
-def gateway_for(identity: SlurmIdentity, *, timeout: float = DEADLINE) -> Iterator[SlurmGateway]:
+def gateway_for(identity: SlurmIdentity) -> Iterator[SlurmGateway]:
     """Slurm as this account sees it. Raises WrongState while the cluster has no Slurm API."""
     endpoint = SlurmEndpoint.objects.filter(cluster_id=identity.cluster_id).first()
     if endpoint is None or not endpoint.url or not endpoint.api_version:
         raise WrongState("This cluster has no Slurm API yet.", hint="Its page shows how far it is.")
     key = crypto.unseal(bytes(endpoint.sealed_jwt_key))
-    session = Outside(endpoint.url, timeout=timeout)
+    session = Outside(endpoint.url, timeout=DEADLINE)
     try:
         yield RestGateway(
             endpoint.url,
             endpoint.api_version,
             identity.name,
             lambda: tokens.mint(identity.name, key),
-            timeout,
+            DEADLINE,
             session=session,
         )
     finally:

@@ -17,6 +17,8 @@ from clusters.models import IdentityKind, Phase, SlurmEndpoint, SlurmIdentity
 from clusters.services import observation
 from jobs.observer import pace
 from jobs.observer.look import Memory, look
+from jobs.observer.resolve import give_up_on_removed_clusters
+from jobs.observer.rows import end_jobs_of_removed_clusters
 from portal.lib import clock, crypto
 from portal.lib.errors import OutsideError
 from tenants.scoping import TenantQuerySet
@@ -24,6 +26,7 @@ from tenants.scoping import TenantQuerySet
 log = structlog.get_logger(__name__)
 
 LEASE = dt.timedelta(seconds=120)  # longer than any look: a few calls of ten seconds
+SWEEP_EVERY = dt.timedelta(seconds=15)
 TICK = 0.25  # seconds
 THREADS = 10  # each holds a database connection while it looks
 
@@ -44,6 +47,7 @@ class Observer:
         self._threads = threads
         self._memories: dict[uuid.UUID, Memory] = {}
         self._busy: dict[int, Future[None]] = {}
+        self._swept_at: dt.datetime | None = None
 
     def run(self, stop: threading.Event) -> None:
         """Until `stop` is set. A database that is away for a while is waited for."""
@@ -59,6 +63,7 @@ class Observer:
 
     def step(self) -> int:
         """Start a look at each cluster that is due; returns how many were started."""
+        self._sweep()
         self._busy = {key: future for key, future in self._busy.items() if not future.done()}
         started = 0
         for endpoint_id in self._due()[: max(0, self._threads - len(self._busy))]:
@@ -72,6 +77,13 @@ class Observer:
         """Until the looks that were started have ended; for tests."""
         for future in list(self._busy.values()):
             future.result(timeout=60)
+
+    def _sweep(self) -> None:
+        now = clock.now()
+        if self._swept_at is None or now - self._swept_at >= SWEEP_EVERY:
+            end_jobs_of_removed_clusters(now)
+            give_up_on_removed_clusters()
+            self._swept_at = now
 
     def _due(self) -> list[int]:
         return list(due(clock.now()).exclude(pk__in=list(self._busy)).values_list("pk", flat=True))

@@ -7,7 +7,7 @@ import datetime as dt
 from django.db import transaction
 from django.db.models import Q
 
-from clusters.models import Cluster
+from clusters.models import Cluster, Phase
 from jobs import live
 from jobs.models import Job, Submission, SubmissionState
 from portal.lib import clock
@@ -37,6 +37,13 @@ def resolve_submissions(cluster: Cluster, *, looked_at: dt.datetime, complete: b
             _settle(submission, SubmissionState.CHECKING, "The portal stopped while the job was being sent.")
         elif submission.state == SubmissionState.CHECKING and complete:
             _settle_absence(submission, looked_at)
+
+
+def give_up_on_removed_clusters() -> None:
+    """Nobody can look any more where the cluster is gone."""
+    open_states = (SubmissionState.SENDING, SubmissionState.CHECKING)
+    for submission in Submission.objects.filter(state__in=open_states, cluster__phase=Phase.DELETED):
+        _settle(submission, SubmissionState.UNKNOWN, "The cluster was removed before anyone could look.")
 
 
 def find_job(submission: Submission) -> Job | None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from django.db import transaction
 
 from clusters.clients.slurmrest.models import FINISHED_STATES, JobRecord
-from clusters.models import Cluster, SlurmEndpoint, SlurmIdentity
+from clusters.models import Cluster, Phase, SlurmEndpoint, SlurmIdentity
 from jobs import live
 from jobs.models import ACTIVE_STATES, Job, JobEvent, JobState
 from jobs.observer.columns import columns_of, is_our_check
@@ -62,6 +62,16 @@ def save_records(
             _end_missing(changes, cluster, seen, looked_at)
         _write(changes)
     return changes
+
+
+def end_jobs_of_removed_clusters(now: dt.datetime) -> int:
+    """A cluster that is gone runs nothing: what was active there ended, and how is not known."""
+    changes = Changes()
+    with transaction.atomic():
+        for row in Job.objects.filter(state__in=ACTIVE_STATES, cluster__phase=Phase.DELETED):
+            _end(changes, row, now)
+        _write(changes)
+    return len(changes.changed)
 
 
 class _Rows:
@@ -138,11 +148,15 @@ def _end_missing(changes: Changes, cluster: Cluster, seen: set[object], looked_a
     active = Job.objects.filter(cluster=cluster, state__in=ACTIVE_STATES, observed_at__lte=looked_at)
     for row in active:
         if row.pk not in seen:
-            row.state = JobState.ENDED
-            row.reason = ""
-            row.observed_at = looked_at
-            changes.changed.append(row)
-            changes.events.append(_event(row, looked_at))
+            _end(changes, row, looked_at)
+
+
+def _end(changes: Changes, row: Job, at: dt.datetime) -> None:
+    row.state = JobState.ENDED
+    row.reason = ""
+    row.observed_at = at
+    changes.changed.append(row)
+    changes.events.append(_event(row, at))
 
 
 def _event(row: Job, looked_at: dt.datetime, *, is_new: bool = False) -> JobEvent:

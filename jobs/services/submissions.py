@@ -10,7 +10,7 @@ from clusters.clients.slurmrest import errors
 from clusters.clients.slurmrest.models import SubmitRequest, SubmitResult
 from clusters.models import Cluster, Phase, SlurmIdentity
 from jobs import live, outside
-from jobs.models import Job, Submission, SubmissionState
+from jobs.models import Job, JobEvent, Submission, SubmissionState
 from jobs.observer.pace import poke
 from jobs.observer.rows import save_records
 from jobs.services import requests
@@ -208,7 +208,7 @@ def _placeholder(submission: Submission, job_id: int) -> Job:
     if known is not None:
         return known
     asked = submission.request
-    return Job.objects.create(
+    job = Job.objects.create(
         tenant_id=submission.tenant_id,
         cluster_id=submission.cluster_id,
         identity=submission.identity,
@@ -224,6 +224,8 @@ def _placeholder(submission: Submission, job_id: int) -> Job:
         mark=submission.mark,
         observed_at=submission.sent_at,
     )
+    JobEvent.objects.create(job=job, at=submission.sent_at, state=job.state)
+    return job
 
 
 def _move(submission: Submission, to: SubmissionState, **columns: object) -> None:

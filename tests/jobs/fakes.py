@@ -126,7 +126,7 @@ def install(monkeypatch: pytest.MonkeyPatch) -> FakeSlurm:
     slurm = FakeSlurm()
 
     @contextmanager
-    def gateway_for(identity: SlurmIdentity, *, timeout: float = 10.0) -> Iterator[SlurmGateway]:
+    def gateway_for(identity: SlurmIdentity) -> Iterator[SlurmGateway]:
         slurm.account = identity.name
         yield slurm
 

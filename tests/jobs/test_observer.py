@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import datetime as dt
+import json
 import threading
+import time
 import uuid
+from http.server import BaseHTTPRequestHandler
 
 import pytest
 import time_machine
@@ -12,6 +15,7 @@ from django.db import connection
 
 from clusters.clients.slurmrest.models import ExitCode
 from clusters.models import Cluster, SlurmEndpoint
+from jobs import outside
 from jobs.models import Job, JobEvent, Partition
 from jobs.observer import loop, pace
 from jobs.observer.look import LIST, SINGLE, Memory, look
@@ -21,11 +25,12 @@ from tenants.live.topics import Topic, version_of
 from tenants.models import Role, Tenant, User
 from tests.builders import make_member, make_tenant
 from tests.cases import case
-from tests.jobs.builders import identity_for, make_job, make_slurm_cluster
+from tests.jobs.builders import identity_for, make_job, make_slurm_cluster, make_submission
 from tests.jobs.fakes import FakeSlurm, install
-from tests.jobs.proxies import Fault, broken_slurm
+from tests.jobs.proxies import Fault, broken_slurm, serving
 
 pytestmark = pytest.mark.django_db
+PING = {"meta": {"Slurm": {"release": "22.05.8"}}, "errors": [], "pings": [{"ping": "UP", "mode": "primary"}]}
 
 
 @pytest.fixture
@@ -158,6 +163,20 @@ def test_numbers_that_no_column_holds_are_not_told(slurm: FakeSlurm, cluster: Cl
     assert (job.cpus, job.start_time, job.end_time, job.node_count) == (None, None, None, None)
 
 
+def test_a_removed_cluster_runs_nothing(alice: User, cluster: Cluster) -> None:
+    job = make_job(cluster, alice)
+    submission = make_submission(cluster, alice)
+    observer = Observer(threads=1)
+    Cluster.objects.update(phase="deleting", wanted=False)
+    assert observer.step() == 0
+    assert Job.objects.get(pk=job.pk).state == "RUNNING"
+    Cluster.objects.update(phase="deleted")
+    Observer(threads=1).step()
+    assert Job.objects.get(pk=job.pk).state == "ENDED"
+    submission.refresh_from_db()
+    assert submission.state == "unknown"
+
+
 def test_our_own_checks_are_nobodys_jobs(slurm: FakeSlurm, cluster: Cluster) -> None:
     slurm.add(job_id=7, name="freehold-probe")
     slurm.add(job_id=8, name="freehold-probe", comment="[fh:abcdefghij23]")
@@ -236,6 +255,40 @@ def test_a_bad_answer_changes_nothing_but_since_when(cluster: Cluster, alice: Us
     cluster.refresh_from_db()
     assert cluster.next_reconcile_at is not None
     assert cluster.next_reconcile_at <= clock.now(), "the engine looks at once"
+
+
+@case("U16")
+def test_a_reply_that_takes_too_long_counts_as_none(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(outside, "DEADLINE", 0.3)
+    with broken_slurm(Fault(200, "application/json", b"{}", delay=40)) as url:
+        SlurmEndpoint.objects.filter(cluster=cluster).update(url=url)
+        claimed = claim(cluster.slurm.pk)
+        assert claimed is not None
+        began = time.monotonic()
+        observe(claimed, {})
+        assert time.monotonic() - began < 10
+    assert endpoint_of(cluster).unreachable_since is not None
+
+
+@case("U18")
+def test_after_an_upgrade_the_best_version_left_is_asked_for_and_remembered(cluster: Cluster) -> None:
+    def answer(request: BaseHTTPRequestHandler) -> None:
+        known = {"/openapi/v3": {"paths": {"/slurm/v0.0.38/ping/": {}}}, "/slurm/v0.0.38/ping": PING}
+        body = json.dumps(known.get(request.path, "Unable find requested URL.")).encode()
+        request.send_response(200 if request.path in known else 404)
+        request.send_header("Content-Type", "application/json" if request.path in known else "text/plain")
+        request.send_header("Content-Length", str(len(body)))
+        request.end_headers()
+        request.wfile.write(body)
+
+    with serving(answer) as url:
+        SlurmEndpoint.objects.filter(cluster=cluster).update(url=url, api_version="v0.0.41")
+        claimed = claim(cluster.slurm.pk)
+        assert claimed is not None
+        observe(claimed, {})
+    assert endpoint_of(cluster).api_version == "v0.0.38"
 
 
 @case("U16")

@@ -10,8 +10,9 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
 from clusters.clients.slurmrest import errors
-from clusters.models import Cluster
+from clusters.models import Cluster, SlurmEndpoint
 from jobs.models import Job, Submission
+from jobs.observer.look import Memory, look
 from jobs.services import submissions
 from jobs.services.drafts import Typed
 from portal.lib.errors import NotAllowed, WrongState
@@ -273,6 +274,21 @@ def test_a_cluster_that_does_not_answer_keeps_the_form_and_has_no_job(
     assert "Nothing was submitted" in page
     assert 'value="kept"' in page
     assert not Job.objects.exists()
+
+
+@case("U10")
+def test_a_job_that_nobody_could_look_at_yet_has_a_page_and_stays_one_row(
+    client: Client, slurm: FakeSlurm, alice: User, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(slurm, "job", lambda job_id: (_ for _ in ()).throw(errors.NotReachable()))
+        _, where = press(sign_in(client, alice), cluster, name="train")
+    assert client.get(where).status_code == 200
+    slurm.change(4711, state="RUNNING", submit_time=slurm.now() + 2, start_time=slurm.now())
+    look(SlurmEndpoint.objects.select_related("cluster").get(cluster=cluster), Memory())
+    job = Job.objects.get()
+    assert (job.state, job.name) == ("RUNNING", "train")
+    assert list(job.events.values_list("state", flat=True)) == ["PENDING", "RUNNING"]
 
 
 def test_warnings_of_an_accepted_job_are_shown(
