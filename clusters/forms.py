@@ -18,7 +18,6 @@ from clusters.services.order_checks import (
     OrderRequest,
     PoolRequest,
 )
-from clusters.templatetags.orders import gib, money
 from portal.lib.errors import BadInput
 
 if TYPE_CHECKING:
@@ -64,7 +63,6 @@ class PoolForm(forms.Form):
     name = forms.CharField(
         label="Pool",
         max_length=200,
-        help_text=f"Up to {POOL_LENGTH} characters; also the partition's name.",
         widget=forms.TextInput(attrs=NO_FILL),
     )
     offering = forms.ModelChoiceField(Offering.objects.none(), label="Flavor", empty_label="Choose a flavor")
@@ -72,7 +70,6 @@ class PoolForm(forms.Form):
         label="Nodes",
         min_value=1,
         max_value=MOST_NODES,
-        help_text=f"1 to {MOST_NODES}.",
         widget=forms.NumberInput(attrs={"inputmode": "numeric"}),
     )
 
@@ -84,7 +81,9 @@ class PoolForm(forms.Form):
             "site", "flavor"
         )
         # one list of choices for all rows: no query for each row
-        offerings.choices = [("", "Choose a flavor"), *((one.pk, label_of(one, free)) for one in offered)]
+        several = len({one.site_id for one in offered}) > 1
+        labels = [(one.pk, label_of(one, free, with_site=several)) for one in offered]
+        offerings.choices = [("", "Choose a flavor"), *labels]
 
     @property
     def is_blank(self) -> bool:
@@ -92,14 +91,10 @@ class PoolForm(forms.Form):
         return not any(str(self.data.get(self.add_prefix(name), "")).strip() for name in self.fields)
 
 
-def label_of(offering: Offering, free: Mapping[Any, int]) -> str:
-    """a100-4: 4 x NVIDIA A100 80 GB, 16 CPUs, 64 GiB, € 9.80 an hour, 8 free."""
-    flavor = offering.flavor
-    gpus = f"{flavor.gpu_count} x {flavor.gpu_model or flavor.gpu_type}, " if flavor.gpu_count else ""
-    price = money(offering.price_per_hour, offering.currency)
-    there = free.get((offering.site_id, flavor.pk), 0)
-    size = f"{gpus}{flavor.cpus} CPUs, {gib(flavor.memory_mib)} GiB"
-    return f"{flavor.name}: {size}, {price} an hour, {there} free"
+def label_of(offering: Offering, free: Mapping[Any, int], *, with_site: bool) -> str:
+    """a100-4, 8 free; with the site where there are several. The rest stands in the table above."""
+    place = f" at {offering.site.name}" if with_site else ""
+    return f"{offering.flavor.name}{place}, {free.get((offering.site_id, offering.flavor_id), 0)} free"
 
 
 class OrderForms:
@@ -124,7 +119,8 @@ class OrderForms:
             )
             for index in range(self._rows(more=more))
         ]
-        self.has_offers = bool(offered)
+        self.offered = [(one, free.get((one.site_id, one.flavor_id), 0)) for one in offered]
+        self.bounds = f"A name has up to {POOL_LENGTH} characters; a pool has 1 to {MOST_NODES} nodes."
 
     @property
     def can_grow(self) -> bool:

@@ -68,7 +68,7 @@ def waiting_of_steps(steps: Iterable[StepState]) -> Waiting | None:
     rows = list(steps)
     for step in rows:
         if step.status == StepStatus.STALLED:
-            what = f"{title_of(step.name)} needs a person; an operator was told."
+            what = f"{title_of(step.name)} needs a person; operators see it in their list."
             return Waiting("an operator", what, step.since, step.reason, step.message)
     for step in rows:
         if step.status in {StepStatus.PROGRESSING, StepStatus.REMOVING}:

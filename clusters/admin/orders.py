@@ -8,6 +8,7 @@ from typing import Any
 from django.contrib import admin
 from django.db import models
 from django.http import HttpRequest
+from django.utils.html import format_html_join
 
 from clusters import words
 from clusters.admin.pages import PageAdmin
@@ -72,7 +73,8 @@ class OrderAdmin(PageAdmin):
     @admin.display(description="Nodes")
     def nodes(self, row: Order) -> str:
         """Count and flavor of each pool."""
-        return ", ".join(f"{line.count} x {line.flavor.name}" for line in row.lines.all()) or "-"
+        pools = ((f"{line.count} x {line.flavor.name}",) for line in row.lines.all())
+        return format_html_join(", ", '<span class="nowrap">{}</span>', pools) or "-"
 
     @admin.display(description="Free of them")
     def free(self, row: Any) -> str:

@@ -62,6 +62,7 @@ class SlurmIdentity(models.Model):
     tenant_path = "cluster__tenant"
 
     class Meta:
+        verbose_name_plural = "Slurm identities"
         constraints = [
             models.UniqueConstraint("cluster", "membership", name="one_identity_per_member"),
             models.UniqueConstraint(

@@ -61,7 +61,8 @@ def sent(site: Site, /, **changes: str) -> dict[str, str]:
 
 def test_it_opens_with_price_and_capacity_before_any_click(browser: Client) -> None:
     text = browser.get(FORM).content.decode()
-    assert "a100-4: 4 x NVIDIA A100, 16 CPUs, 64 GiB, €\xa012.50 an hour, 4 free" in text
+    for part in ("a100-4, 4 free", "4 × NVIDIA A100", "€\xa012.50", "a pool has 1 to 64 nodes"):  # noqa: RUF001
+        assert part in text
     assert text.count('name="pool-') == 9  # three rows of three fields without the script
     assert "€\xa09,125.00" in text  # one node for 730 hours
     assert "stay as they are for the life of the cluster" in text
