@@ -53,7 +53,14 @@ class JobForm(forms.Form):
         strip=False,
         required=False,
         widget=forms.Textarea(
-            attrs={"class": "code", "rows": 4, "spellcheck": "false", "placeholder": "STEPS=100"}
+            # private: its values are not put into the browser's draft
+            attrs={
+                "class": "code",
+                "rows": 4,
+                "spellcheck": "false",
+                "placeholder": "STEPS=100",
+                "data-private": True,
+            }
         ),
         help_text="NAME=value, one a line, at most 200. PATH, HOME, USER and LANG are set. "
         "Only you can see the values later.",
