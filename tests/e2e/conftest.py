@@ -23,11 +23,12 @@ people_of = pytest.StashKey[list[Person]]()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """All of this folder is slow and shares one portal, so that xdist keeps it on one worker."""
+    """All of this folder is slow. Two xdist workers share it: one portal is used, the other one is killed."""
     for item in items:
         if HERE in item.path.parents:
+            killed = item.path.stem in {"test_running", "test_recovery"}
             item.add_marker(pytest.mark.slow)
-            item.add_marker(pytest.mark.xdist_group("portal"))
+            item.add_marker(pytest.mark.xdist_group("killed portal" if killed else "portal"))
             item.add_marker(pytest.mark.timeout(420))
 
 

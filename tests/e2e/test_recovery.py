@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import signal
+import time
 import uuid
 
 import pytest
@@ -35,6 +36,14 @@ def submit(hands: Hands, cluster: str, name: str) -> str:
     return str(sent["job"])
 
 
+def until_saved(portal: Portal, hands: Hands, cluster: str, name: str) -> None:
+    """Wait until slurmctld has written its jobs down, which it does some seconds after a change."""
+    began = time.time()
+    submit(hands, cluster, "a-change")
+    saved = portal.data / "clusters" / name / "state" / "job_state"
+    until(lambda: saved.exists() and saved.stat().st_mtime > began, "slurmctld saves its jobs", seconds=60)
+
+
 @pytest.fixture
 def open_job(
     portal: Portal, hands: Hands, place: tuple[str, str, str], new_person: NewPerson
@@ -49,6 +58,7 @@ def open_job(
     someone.allow("ERR_EMPTY_RESPONSE")
     someone.allow("ERR_CONNECTION_RESET")
     someone.allow("htmx:")
+    someone.allow("[object Event]")  # what htmx says of a socket that was closed
     page = someone.page
     page.goto(f"/t/{slug}/jobs/{job}/")
     walk.expect_state(page, "Running")
@@ -92,6 +102,7 @@ def test_a_page_says_that_slurm_is_away_and_jobs_live_on(
 ) -> None:
     _, cluster, name = place
     job, page = open_job
+    until_saved(portal, hands, cluster, name)
     daemon = next(pid for pid in portal.daemons("slurmctld") if portal.names(pid, name))
     stopped = [pid for pid in portal.daemons("slurmrestd") if portal.names(pid, name)]
     for pid in stopped:
