@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from clusters.provisioning.registry import FACTORIES
 from tests.clusters import fakes
 
 
@@ -15,4 +14,4 @@ from tests.clusters import fakes
 def world(tmp_path: Path) -> Iterator[fakes.World]:
     """An empty outside for sites with the fake driver."""
     yield fakes.install(tmp_path)
-    FACTORIES.pop(fakes.DRIVER, None)
+    fakes.uninstall()

@@ -200,3 +200,8 @@ def install(folder: Path, names: Sequence[str] = ()) -> World:
 
     FACTORIES[DRIVER] = factory
     return world
+
+
+def uninstall() -> None:
+    """No site is served by the fake driver any more."""
+    FACTORIES.pop(DRIVER, None)
