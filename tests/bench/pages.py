@@ -25,7 +25,7 @@ def addresses(facts: Facts, size: int) -> dict[str, str]:
     return {
         "overview": reverse("overview", kwargs={"tenant": tenant}),
         "jobs": reverse("jobs", kwargs={"tenant": tenant}),
-        "queue": reverse("queue", kwargs={"tenant": tenant, "cluster": cluster}),
+        "queue": reverse("queue", kwargs={"tenant": tenant, "pk": cluster}),
         "job": reverse("job", kwargs={"tenant": tenant, "pk": job}),
     }
 
