@@ -1,0 +1,3 @@
+"""The long forms of tests; only `make soak` runs them."""
+
+from __future__ import annotations
