@@ -11,7 +11,7 @@ import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,6 +23,9 @@ from portal.lib.processes import ProcessRecord
 KINDS = ("slurmrestd", "slurmctld", "slurmd", "munged")  # the order in which they end
 STEP_DAEMON = "slurmstepd"
 ROLE, VERSION, CONF = "FREEHOLD_DAEMON", "FREEHOLD_CONFIG", "SLURM_CONF"
+STARTING = "FREEHOLD_STARTING"  # in the environment of what is about to become a daemon
+STEP_PROGRAM = "step"  # a script beside the daemons' links, about to become a step daemon
+LAUNCHERS = frozenset({"setsid", "nice", "unshare", "sh", "dash", "bash", "busybox", "setpriv", "env"})
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
@@ -37,6 +40,7 @@ class Daemon:
     version: str  # of its configuration: one with another version is started again
     groups: tuple[int, ...] = ()
     environment: tuple[tuple[str, str], ...] = ()
+    is_wrapped: bool = False  # argv begins with programs that make way for the daemon
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,12 +51,8 @@ class Running:
     version: str
     uid: int
     conf: str
+    kind: str  # what program it is or is about to be
     record: ProcessRecord = field(repr=False)
-
-    @property
-    def kind(self) -> str:
-        """What program it is."""
-        return self.role.partition("-")[0]
 
 
 def program(kind: str, links: Path) -> str:
@@ -83,31 +83,43 @@ def _kind_of(executable: str) -> str:
 
 
 def find(wanted: Callable[[str], bool], kinds: Collection[str] = KINDS) -> list[Running]:
-    """All daemons whose SLURM_CONF is wanted, oldest first."""
+    """All daemons whose SLURM_CONF is wanted, also those that are just being started, oldest first."""
     found: list[Running] = []
     for pid in processes.all_pids():
         with suppress(OSError):
             kind = _kind_of(str((processes.PROC / str(pid) / "exe").readlink()))
-            # a daemon leads its session; a fork of it in passing does not
-            if kind not in kinds or (kind != STEP_DAEMON and processes.session_of(pid) != pid):
+            if kind not in kinds and kind not in LAUNCHERS:
                 continue
             environment = processes.environment_of(pid)
             conf = environment.get(CONF, "")
             if not wanted(conf):
                 continue
+            if kind in LAUNCHERS:
+                kind = _will_be(pid, environment)
+            # a daemon leads its session; a fork of it in passing does not
+            if kind not in kinds or (kind != STEP_DAEMON and processes.session_of(pid) != pid):
+                continue
             record = processes.record(pid, environment=f"{CONF}={conf}")
             if processes.is_running(record):
                 uid, _ = processes.real_ids(pid)
-                role = environment.get(ROLE, _kind_of(record.executable))
-                found.append(Running(role, environment.get(VERSION, ""), uid, conf, record))
+                role = environment.get(ROLE, kind)
+                found.append(Running(role, environment.get(VERSION, ""), uid, conf, kind, record))
     return sorted(found, key=lambda one: (one.record.started, one.record.pid))
+
+
+def _will_be(pid: int, environment: Mapping[str, str]) -> str:
+    if STARTING in environment:
+        return environment.get(ROLE, "").partition("-")[0]
+    command = (processes.PROC / str(pid) / "cmdline").read_bytes().split(b"\0")
+    step = Path(environment[CONF]).parent.parent / "bin" / STEP_PROGRAM
+    return STEP_DAEMON if str(step).encode() in command[:2] else ""
 
 
 def of_cluster(conf: Path, uids: Collection[int]) -> dict[str, Running]:
     """The daemons of one cluster by role. Of two the older counts: slurmd's forks may lead a session too."""
     running: dict[str, Running] = {}
     for one in find(str(conf).__eq__):
-        if one.uid in uids and one.kind == _kind_of(one.record.executable):
+        if one.uid in uids and one.kind == one.role.partition("-")[0]:
             running.setdefault(one.role, one)
     return running
 
@@ -120,6 +132,7 @@ def start(daemon: Daemon, *, conf: Path, log: Path) -> None:
         CONF: str(conf),
         ROLE: daemon.role,
         VERSION: daemon.version,
+        **({STARTING: "1"} if daemon.is_wrapped else {}),
         **dict(daemon.environment),
     }
     with (log / f"{daemon.role}.out").open("wb") as output:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from clusters.drivers.local import files, unix
+from clusters.drivers.local.daemons import STEP_PROGRAM
 from clusters.drivers.local.names import group_name, is_free_id
 from clusters.provisioning.steps import ClusterSpec
 from portal.lib.errors import PermanentError, TemporaryError
@@ -60,6 +61,15 @@ class ClusterFolder:
     def home(self, account: str) -> Path:
         """An account's home."""
         return self.homes / account
+
+    def machine(self, node: str) -> Path:
+        """What jobs on a node write into /tmp and the like."""
+        return self.root / "tmp" / node
+
+    @property
+    def step_program(self) -> Path:
+        """What slurmd starts for each step of a job."""
+        return self.root / "bin" / STEP_PROGRAM
 
     def state(self, name: str) -> Path:
         """A state file of ours."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from clusters.clients.slurmrest import tokens
-from clusters.drivers.local import daemons, files, folder, names, slurm_plan, slurmconf, unix
+from clusters.drivers.local import daemons, enclosure, files, folder, names, slurm_plan, slurmconf, unix
 from clusters.drivers.local.daemons import Daemon, Running
 from clusters.drivers.local.folder import ClusterFolder
 from clusters.drivers.local.guard import guarded
@@ -22,6 +22,7 @@ from portal.lib.errors import OutsideError, PermanentError, TemporaryError
 
 KEY = "slurm-jwt-key"
 ABSENT = Observed(exists=False)
+SHARED = "shared: this machine lets nobody give jobs a /tmp of their own"
 LISTENING = {"slurmrestd": slurmconf.REST, "slurmctld": slurmconf.CONTROLLER}
 
 
@@ -168,6 +169,7 @@ class SlurmStep:
             "release": slurm_plan.release(),
             "nodes": ",".join(node.name for node in wanted.rendered.nodes),
             "slurm_conf": str(home.conf),
+            "temporary_folders": "own" if enclosure.is_allowed() else SHARED,
         }
 
     # -- looking
@@ -227,7 +229,8 @@ class SlurmStep:
             if path == home.jwt_key:
                 files.write_atomic(path, content, mode=0o600, uid=uid, gid=gid)
             else:
-                files.write_atomic(path, content, mode=0o644)
+                mode = 0o755 if path == home.step_program else 0o644
+                files.write_atomic(path, content, mode=mode)
         for number in range(max((node.flavor.gpu_count for node in wanted.rendered.nodes), default=0)):
             link = home.root / "dev" / f"nvidia{number}"
             if not link.is_symlink():
@@ -241,6 +244,8 @@ class SlurmStep:
         if daemons.wait_gone((one.record for one in unwanted), seconds=1.5):
             return  # slurmctld still writes its state; the next pass starts its successor
         self._forget_nodes(home, wanted)
+        for node in wanted.rendered.nodes:
+            enclosure.furnish(home, node.name)
         running = daemons.of_cluster(home.conf, uids)
         for daemon in wanted.daemons:
             if daemon.role not in running:
@@ -268,6 +273,7 @@ class SlurmStep:
                 steps = daemons.find(str(home.conf).__eq__, kinds=(daemons.STEP_DAEMON,))
                 lost = [one.record.pid for one in steps if one.role == f"slurmd-{spool.name}"]
                 daemons.kill_trees(lost)
+                files.remove_tree(home.machine(spool.name))
                 files.remove_tree(spool)
 
     def _end(self, home: ClusterFolder, gids: frozenset[int]) -> None:
@@ -303,6 +309,7 @@ def _layout(
         (root / "log", 0o700, uid, gid),
         (root / "run", 0o711, uid, gid),
         (root / "sp", 0o711, 0, 0),
+        (root / "tmp", 0o700, 0, 0),
         (root / "dev", 0o755, 0, 0),
         (root / "bin", 0o755, 0, 0),
         (root / "local", 0o700, 0, 0),
@@ -312,6 +319,7 @@ def _layout(
 
 def _texts(home: ClusterFolder, wanted: _Wanted) -> tuple[tuple[Path, bytes], ...]:
     texts = (
+        (home.step_program, enclosure.STEP.encode()),
         (home.conf, wanted.rendered.slurm.encode()),
         (home.gres, wanted.rendered.gres.encode()),
         (home.jwt_key, wanted.jwt_key),

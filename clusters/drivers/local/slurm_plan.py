@@ -10,10 +10,11 @@ import subprocess
 from collections.abc import Iterable
 from pathlib import Path
 
+from clusters.drivers.local import enclosure
 from clusters.drivers.local.daemons import PATH, Daemon, program
 from clusters.drivers.local.folder import ClusterFolder
 from clusters.drivers.local.names import NOBODY
-from clusters.drivers.local.slurmconf import REST, Rendered
+from clusters.drivers.local.slurmconf import REST, Node, Rendered
 from clusters.provisioning.steps import AccountSpec, ClusterSpec
 from portal.lib.errors import PermanentError, TemporaryError
 
@@ -122,17 +123,21 @@ def plan(
         # without SLURM_JWT=daemon munge gets the token and every answer is a plain 401
         environment=(("SLURM_JWT", "daemon"), ("MALLOC_ARENA_MAX", "1")),
     )
-    nodes = tuple(
-        Daemon(
-            f"slurmd-{node.name}",
-            (program("slurmd", links), "-D", "-N", node.name, "-f", conf, "-d", program("slurmstepd", links)),
-            0,
-            0,
-            digest(*files),
-        )
-        for node in rendered.nodes
-    )
+    nodes = tuple(_node(node, folder, links, files) for node in rendered.nodes)
     return (munged, controller, *nodes, rest)
+
+
+def _node(node: Node, folder: ClusterFolder, links: Path, files: tuple[bytes, bytes]) -> Daemon:
+    command = (program("slurmd", links), "-D", "-N", node.name, "-f", str(folder.conf))
+    around = enclosure.around(folder, node.name, node.flavor)
+    return Daemon(
+        f"slurmd-{node.name}",
+        (*around, *command, "-d", str(folder.step_program)),
+        0,
+        0,
+        digest(*files, *(part.encode() for part in around)),
+        is_wrapped=True,
+    )
 
 
 def _munged(folder: ClusterFolder, links: Path) -> tuple[str, ...]:

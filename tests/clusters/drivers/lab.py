@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from clusters.clients.slurmrest.gateway import SlurmGateway
+from clusters.clients.slurmrest.models import JobId, SubmitRequest
 from clusters.drivers.local import daemons, teardown
 from clusters.drivers.local.factory import steps
 from clusters.drivers.local.settings import LocalSettings
@@ -85,6 +86,29 @@ class Lab:
         """Speaks to the cluster's slurmrestd as one of its accounts."""
         return gateways.of(ctx.facts["slurm"], account, ctx.secrets["slurm-jwt-key"])
 
+    def submit(self, ctx: StepContext, script: str, *, account: str = "", tasks: int = 1) -> JobId:
+        """A bash script as a job of the last member, or of another account, with its output in job.out."""
+        account = account or ctx.spec.accounts[-1].name
+        home = self.folder(ctx) / "home" / account
+        request = SubmitRequest(
+            script=f"#!/bin/bash\n{script}\n",
+            environment={"PATH": "/usr/bin:/bin"},
+            working_directory=str(home),
+            stdout=str(home / "job.out"),
+            tasks=tasks,
+        )
+        return self.gateway(ctx, account).submit(request).job_id
+
+    def run(self, ctx: StepContext, script: str, *, account: str = "") -> str:
+        """The output of such a job, seen to complete."""
+        account = account or ctx.spec.accounts[-1].name
+        job = self.submit(ctx, script, account=account)
+        gateway = self.gateway(ctx, account)
+        until(lambda: gateway.job(job)[0].is_finished, seconds=60, what="the job has ended")
+        output = self.folder(ctx) / "home" / account / "job.out"
+        assert gateway.job(job)[0].state == "COMPLETED", output.read_text()
+        return output.read_text()
+
     def slurm(self, ctx: StepContext, *command: str) -> str:
         """A Slurm command as root, for looking behind the driver's back."""
         environment = {"PATH": daemons.PATH, "SLURM_CONF": str(self.folder(ctx) / "etc" / "slurm.conf")}
@@ -99,9 +123,9 @@ class Lab:
         shutil.rmtree(self.settings.data)
 
 
-def open_lab() -> Lab:
-    """A lab in a folder of its own that other users may pass through."""
-    data = Path(tempfile.mkdtemp(prefix="freehold-lab-"))
+def open_lab(above: str = "/var/lib") -> Lab:
+    """A lab in a folder of its own that other users may pass through; not in /tmp, which jobs do not see."""
+    data = Path(tempfile.mkdtemp(prefix="freehold-lab-", dir=above))
     data.chmod(0o711)
     settings = LocalSettings(data=data, system_user="freehold")
     return Lab(settings, {step.name: step for step in steps(settings)})

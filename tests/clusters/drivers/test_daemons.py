@@ -196,7 +196,7 @@ def test_a_member_who_left_is_closed_and_the_job_may_end(lab: Lab) -> None:
     entry = unix.user(member.name)
     assert entry is not None
     assert entry.pw_shell == unix.NO_SHELL
-    assert "sleep 1003" in of_uid(member.uid)
+    until(lambda: "sleep 1003" in of_uid(member.uid), what="the job goes on")
     settle(lab.site["identity"], ctx)
     back = unix.user(member.name)
     assert back is not None
