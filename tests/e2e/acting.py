@@ -26,6 +26,7 @@ from clusters.services.order_checks import OrderRequest, PoolRequest  # noqa: E4
 from jobs.models import Job  # noqa: E402
 from jobs.services import actions, submissions  # noqa: E402
 from jobs.services.drafts import Typed  # noqa: E402
+from portal.lib.errors import FreeholdError  # noqa: E402
 from portal.lib.types import JSONDict  # noqa: E402
 from tenants.actor import Actor  # noqa: E402
 from tenants.models import OidcIdentity, Tenant  # noqa: E402
@@ -126,7 +127,10 @@ def main() -> None:
     for line in sys.stdin:
         request = json.loads(line)
         close_old_connections()
-        answer = ACTS[request.pop("do")](**request)
+        try:
+            answer = ACTS[request.pop("do")](**request)
+        except FreeholdError as error:
+            answer = {"error": error.message}
         sys.stdout.write(json.dumps(answer) + "\n")
         sys.stdout.flush()
 

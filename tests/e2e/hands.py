@@ -21,7 +21,13 @@ class Hands:
         self._child = child
 
     def do(self, act: str, **details: object) -> JSONDict:
-        """One act of tests.e2e.acting.ACTS; its answer."""
+        """One act of tests.e2e.acting.ACTS; its answer. A refusal fails the test."""
+        answer = self.tried(act, **details)
+        assert "error" not in answer, f"{act}: {answer['error']}"
+        return answer
+
+    def tried(self, act: str, **details: object) -> JSONDict:
+        """The same; a refusal is an answer with `error`."""
         assert self._child.stdin is not None
         assert self._child.stdout is not None
         self._child.stdin.write(json.dumps({"do": act, **details}) + "\n")

@@ -17,11 +17,12 @@ from tests.e2e.waiting import until
 ROUNDS = 20
 PARTS = ("local", "worker", "beat", "observer", "web", "outputs", "redis")
 DAEMONS = ("slurmctld", "slurmrestd", "slurmd")
-PATIENCE = 240.0  # s: two leases of a killed worker
+KILLS = 4  # in one round
+PATIENCE = 400.0  # s: a lease of a killed worker for each of them
 
 
 class Killer(threading.Thread):
-    """Kills one part or daemon of the portal every few seconds until it is told to stop."""
+    """Kills some parts or daemons of the portal, one after the other, until it is told to stop."""
 
     def __init__(self, portal: Portal, choice: random.Random) -> None:
         super().__init__(daemon=True)
@@ -32,7 +33,7 @@ class Killer(threading.Thread):
 
     def run(self) -> None:
         """A part three times out of four, else a daemon of Slurm's."""
-        while not self._over.wait(self._choice.uniform(1, 8)):
+        while len(self.killed) < KILLS and not self._over.wait(self._choice.uniform(0.2, 2)):
             if self._choice.random() < 0.75:
                 name = self._choice.choice(PARTS)
                 pid = self._portal.pid_of(name)
@@ -74,11 +75,13 @@ def test_clusters_are_built_and_removed_whatever_is_killed(portal: Portal, hands
 
 
 def _run_a_job(hands: Hands, cluster: str) -> None:
-    sent = hands.do(
-        "job", subject="hugo", cluster=cluster, script="#!/bin/bash\ntrue\n", fields={"name": "x"}
-    )
+    def submit() -> object:
+        words = {"subject": "hugo", "cluster": cluster, "script": "#!/bin/bash\ntrue\n"}
+        return hands.tried("job", **words, fields={"name": "short"}).get("job")
+
+    job = until(submit, "a job is taken", seconds=PATIENCE, pause=2)
     until(
-        lambda: hands.do("job_state", job=sent["job"])["state"] == "COMPLETED",
+        lambda: hands.do("job_state", job=job)["state"] == "COMPLETED",
         "the job is completed",
         seconds=PATIENCE,
         pause=1,
