@@ -25,7 +25,7 @@ class ClustersConfig(AppConfig):
                 "order.approved": "approved the order",
                 "order.rejected": "rejected the order",
                 "order.fulfilled": "fulfilled the order",
-                "cluster.terminate": "asked for the end of",
+                "cluster.termination_ordered": "ordered the end of",
                 "cluster.removal_began": "began to remove",
                 "cluster.retried": "tried again to build",
                 "cluster.paused": "paused",

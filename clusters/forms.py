@@ -75,7 +75,6 @@ class PoolForm(forms.Form):
 
     def __init__(self, *args: Any, offered: list[Offering], free: Mapping[Any, int], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.use_required_attribute = False
         offerings: Any = self.fields["offering"]
         offerings.queryset = Offering.objects.filter(active=True, site__active=True).select_related(
             "site", "flavor"
@@ -105,6 +104,7 @@ class OrderForms:
     ) -> None:
         self.data = data
         self.again = again
+        self._chosen: list[tuple[Offering, int]] | None = None
         offered = capacity.offerings()
         free = {key: found.free for key, found in capacity.capacity().items()}
         self.order = OrderForm(data, initial=_initial(again), auto_id="order-%s")
@@ -116,6 +116,9 @@ class OrderForms:
                 offered=offered,
                 free=free,
                 auto_id="order-%s",
+                # a row that is left blank is no pool, so it has no errors; the first one is needed
+                empty_permitted=index > 0,
+                use_required_attribute=False,
             )
             for index in range(self._rows(more=more))
         ]
@@ -158,17 +161,21 @@ class OrderForms:
         )
 
     def chosen(self) -> list[tuple[Offering, int]]:
-        """Pools that can be summed up already, also while the rest is not filled in."""
+        """Pools that can be summed up already, also while the rest is not filled in or was refused."""
+        if self._chosen is not None:
+            return self._chosen
         found = []
         for pool in self.used():
             pool.is_valid()
             clean = pool.cleaned_data
             if clean.get("offering") and clean.get("count"):
                 found.append((clean["offering"], clean["count"]))
+        self._chosen = found
         return found
 
     def show(self, error: BadInput) -> None:
         """Put a service's refusal beside the fields."""
+        self.chosen()  # a refused field loses its value, and the summary would lose its pool
         used = self.used()
         for name, message in (error.fields or {"": error.message}).items():
             part, _, rest = name.partition(".")

@@ -45,3 +45,8 @@ def cluster_name(typed: str) -> str:
 def pool_name(typed: str) -> str:
     """The name of a node pool and of its partition. Raises NameRefused."""
     return safe_name(typed, longest=POOL_LENGTH)
+
+
+def nodes(count: int) -> str:
+    """1 node, 2 nodes."""
+    return f"{count} node{'' if count == 1 else 's'}"

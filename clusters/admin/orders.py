@@ -8,7 +8,8 @@ from typing import Any
 from django.contrib import admin
 from django.db import models
 from django.http import HttpRequest
-from django.utils.html import format_html_join
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import mark_safe
 
 from clusters import words
 from clusters.admin.pages import PageAdmin
@@ -40,7 +41,7 @@ class OrderAdmin(PageAdmin):
 
     page = "admin/clusters/order.html"
     verbs = {"approve": approve, "reject": reject}
-    list_display = ("what", "tenant", "nodes", "free", "site", "price", "status", "submitted_at")
+    list_display = ("what", "tenant", "nodes", "site", "price", "status", "since")
     list_filter = ("state", "kind", "site", "tenant")
     search_fields = ("cluster_name", "tenant__slug", "tenant__name", "id")
     search_help_text = "Cluster, tenant, id"
@@ -62,25 +63,23 @@ class OrderAdmin(PageAdmin):
         found = super().get_changelist_instance(request)
         there = capacity()
         for row in found.result_list:
-            row.free_text = ", ".join(_free(row, line, there) for line in row.lines.all())
+            row.free = {line.flavor_id: _free(row, line, there) for line in row.lines.all()}
         return found
 
     @admin.display(description="Order")
     def what(self, row: Order) -> str:
         """Kind and cluster."""
-        return f"{row.get_kind_display()}: {row.cluster_name}"
+        return format_html('<span class="nowrap">{}: {}</span>', row.get_kind_display(), row.cluster_name)
 
-    @admin.display(description="Nodes")
-    def nodes(self, row: Order) -> str:
-        """Count and flavor of each pool."""
-        pools = ((f"{line.count} x {line.flavor.name}",) for line in row.lines.all())
-        return format_html_join(", ", '<span class="nowrap">{}</span>', pools) or "-"
-
-    @admin.display(description="Free of them")
-    def free(self, row: Any) -> str:
-        """Free nodes of these flavors."""
+    @admin.display(description="Needed and free")
+    def nodes(self, row: Any) -> str:
+        """Count and flavor of each pool; while it waits also how many are free."""
         waits = row.state == OrderState.SUBMITTED
-        return row.free_text if waits and row.free_text else "-"
+        pools = (
+            (line.count, line.flavor.name, f", {row.free[line.flavor_id]} free" if waits else "")
+            for line in row.lines.all()
+        )
+        return format_html_join(mark_safe("<br>"), '<span class="nowrap">{} x {}{}</span>', pools) or "-"
 
     @admin.display(description="Per hour", ordering="price_per_hour")
     def price(self, row: Order) -> str:
@@ -90,7 +89,14 @@ class OrderAdmin(PageAdmin):
     @admin.display(description="State", ordering="state")
     def status(self, row: Order) -> str:
         """In words."""
-        return row.get_state_display()
+        return format_html('<span class="nowrap">{}</span>', row.get_state_display())
+
+    @admin.display(description="Submitted", ordering="submitted_at")
+    def since(self, row: Order) -> str:
+        """Since when it waits, or waited."""
+        if row.submitted_at is None:
+            return "-"
+        return format_html('<span class="nowrap">{}</span>', f"{row.submitted_at:%Y-%m-%d %H:%M} UTC")
 
     def page_context(self, actor: Actor, row: Order) -> JSONDict:
         """The review."""
@@ -107,6 +113,6 @@ class OrderAdmin(PageAdmin):
         }
 
 
-def _free(row: Any, line: Any, there: Mapping[Any, Any]) -> str:
+def _free(row: Any, line: Any, there: Mapping[Any, Any]) -> int:
     found = there.get((row.site_id, line.flavor_id))
-    return f"{found.free if found else 0} {line.flavor.name}"
+    return found.free if found else 0

@@ -10,6 +10,7 @@ from django.db import transaction
 
 from clusters import live
 from clusters.models import Machine, Order, OrderKind, OrderLine, OrderState, Site
+from clusters.names import nodes
 from clusters.provisioning.context import flavor_spec
 from clusters.provisioning.registry import steps_for
 from clusters.provisioning.steps import ClusterSpec, PoolSpec
@@ -98,7 +99,7 @@ def _choose(order: Order) -> list[tuple[OrderLine, list[Machine]]]:
         if len(free) < line.count:
             raise PermanentError(
                 "NoCapacity",
-                f"{order.site.name} has {len(free)} free nodes of {line.flavor.name};"
+                f"{order.site.name} has only {nodes(len(free))} of {line.flavor.name} free;"
                 f" pool {line.pool} needs {line.count}.",
                 hint="Free or add machines; the plan is made again by itself.",
             )

@@ -9,6 +9,7 @@ from uuid import UUID
 from django.db.models import Count, Q
 
 from clusters.models import Allocation, Flavor, Machine, MachineState, Offering, Quota, Site
+from clusters.names import nodes
 from tenants.models import Tenant
 
 
@@ -85,7 +86,7 @@ def over_quota(
         used = held.get(flavor.pk, 0) + besides.get(flavor.pk, 0)
         if limit is not None and used + count > limit:
             left = max(limit - used, 0)
-            refused[flavor.pk] = f"Your quota allows {limit} nodes of {flavor.name}; {left} are left."
+            refused[flavor.pk] = f"Your quota allows {nodes(limit)} of {flavor.name}; left: {left}."
     return refused
 
 

@@ -29,7 +29,7 @@ def terminate_cluster(
     A termination is an order that policy approves. Raises NotAllowed, WrongState and BadInput.
     """
     require(actor, Action.TERMINATE)
-    with command("cluster.terminate", actor=actor, target=cluster) as done:
+    with command("cluster.termination_ordered", actor=actor, target=cluster) as done:
         row = lock(cluster)
         if not row.wanted or row.phase == Phase.DELETED:
             raise WrongState(f"{row.name} is {row.get_phase_display().lower()}.")

@@ -10,7 +10,7 @@ from uuid import UUID
 from django.db.models import Sum
 
 from clusters.models import Cluster, Flavor, Offering, Order, OrderKind, OrderLine, OrderState, Site, Stack
-from clusters.names import NameRefused, cluster_name, pool_name
+from clusters.names import NameRefused, cluster_name, nodes, pool_name
 from clusters.services import capacity
 from portal.lib.errors import BadInput
 from tenants.models import Tenant
@@ -120,7 +120,7 @@ def check_place(tenant: Tenant, request: OrderRequest, names: SafeNames) -> None
             wrong[f"pools.{index}.count"] = refused[flavor.pk]
         elif request.nodes()[flavor] > (there.total if there else 0):
             total = there.total if there else 0
-            wrong[f"pools.{index}.count"] = f"{request.site.name} has {total} nodes of {flavor.name} in all."
+            wrong[f"pools.{index}.count"] = f"{request.site.name} has {nodes(total)} of {flavor.name} in all."
     if wrong:
         raise BadInput(fields=wrong)
 

@@ -142,7 +142,7 @@ def test_without_capacity_the_review_says_so(browser: Client, tenant: Tenant) ->
     Machine.objects.filter(site=site, name__endswith="01").update(state=MachineState.BROKEN)
     late = make_order(tenant, site, name="late", nodes=4)
     text = browser.get(page(late)).content.decode()
-    assert "Site South has 3 free nodes of a100-4; pool train needs 4." in text
+    assert "Site South has only 3 nodes of a100-4 free; pool train needs 4." in text
     assert "disabled" in text
 
 
@@ -154,7 +154,7 @@ def test_waiting_orders_come_first_the_oldest_on_top(browser: Client, tenant: Te
     text = browser.get(QUEUE).content.decode()
     rows = text[text.index("result_list") :]
     assert rows.index(": old") < rows.index(": new") < rows.index(": done")
-    assert "18 a100-4" in rows  # free of them
+    assert "2 x a100-4, 18 free" in rows
 
 
 @pytest.mark.parametrize("url", [QUEUE, FLEET, "/operations/clusters/machine/"])

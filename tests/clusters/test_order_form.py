@@ -121,6 +121,7 @@ def test_what_is_refused_stands_beside_its_field_and_stays(
     assert "What you typed is still here." in text
     assert not Order.objects.exists()
     assert 'value="train"' in text or "pool__0__name" in changes
+    assert text.count("This field is required.") <= 4  # rows left blank are no errors
     assert "For the &lt;b&gt;paper" in text or "justification" in changes
 
 
@@ -154,6 +155,14 @@ def test_the_summary_adds_up_what_is_there(browser: Client, site: Site, tenant: 
     assert "Choose a flavor and a number of nodes" in half
     over = browser.get(SUMMARY, sent(site, pool__0__count="4")).content.decode()
     assert "Your quota leaves 3 nodes of a100-4; you ask for 4." in over
+
+
+def test_a_refused_order_keeps_its_sum(browser: Client, tenant: Tenant, site: Site) -> None:
+    Quota.objects.create(tenant=tenant, flavor=make_flavor(), nodes=1)
+    text = browser.post(FORM, sent(site)).content.decode()
+    assert "Your quota allows 1 node of a100-4; left: 1." in text
+    assert "€\xa018,250.00" in text
+    assert "This field is required." not in text
 
 
 def test_the_summary_says_what_fits_now(browser: Client, site: Site) -> None:

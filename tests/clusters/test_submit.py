@@ -141,7 +141,7 @@ def test_quota_counts_what_is_held_and_what_waits(tenant: Tenant, world: World) 
     submit(tenant, request_for(site, name="waits", nodes=1))
     with pytest.raises(BadInput) as error:
         submit(tenant, request_for(site, name="too-much", nodes=2))
-    assert error.value.fields == {"pools.0.count": "Your quota allows 4 nodes of a100-4; 1 are left."}
+    assert error.value.fields == {"pools.0.count": "Your quota allows 4 nodes of a100-4; left: 1."}
     assert submit(tenant, request_for(site, name="fits", nodes=1)).state == OrderState.SUBMITTED
     # another tenant has no such limit
     assert submit(make_tenant("Other Lab"), request_for(site, nodes=4)).state == OrderState.SUBMITTED
