@@ -23,6 +23,8 @@ ROOT = Path(__file__).resolve().parents[2]
 def child() -> Iterator[subprocess.Popen[bytes]]:
     """A process that does nothing until it is ended."""
     with subprocess.Popen(["/bin/sleep", "600"], env={"MARK": "ours", "OTHER": "1"}) as started:
+        # the kernel shows a new program's environment a moment after its start
+        until(lambda: Path(f"/proc/{started.pid}/environ").read_bytes(), "the child's environment")
         yield started
         started.kill()
 
