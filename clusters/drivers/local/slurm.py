@@ -5,11 +5,12 @@ from __future__ import annotations
 import datetime as dt
 import secrets
 import signal
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from clusters.clients.slurmrest import tokens
+from clusters.clients.slurmrest.models import NodeRecord
 from clusters.drivers.local import daemons, enclosure, files, folder, names, slurm_plan, slurmconf, unix
 from clusters.drivers.local.daemons import Daemon, Running
 from clusters.drivers.local.folder import ClusterFolder
@@ -34,6 +35,11 @@ class _Wanted:
     daemons: tuple[Daemon, ...]
     jwt_key: bytes
     munge_key: bytes
+
+    @property
+    def staying(self) -> list[str]:
+        """The nodes that the spec asks for."""
+        return [node.name for node in self.rendered.nodes if node.name not in self.rendered.leaving]
 
 
 class SlurmStep:
@@ -96,7 +102,7 @@ class SlurmStep:
             reason, message = "ConfigurationChanged", "Slurm runs with an older configuration."
         return Observed(
             exists=True,
-            in_sync=not outdated,
+            in_sync=not outdated and reason != "NodesLeaving",
             ready=not reason,
             reason=reason,
             message=message,
@@ -118,8 +124,11 @@ class SlurmStep:
                 files.ensure_folder(path, mode=mode, uid=uid, gid=gid)
             daemons.link_programs(home.root / "bin")
             wanted = self._wanted(ctx, home)
+            owners = slurm_plan.owners(ctx.spec, slurm_ids[0])
+            if wanted.rendered.leaving and not self._outdated(ctx.spec, home, wanted, slurm_ids):
+                wanted = self._without_idle(ctx, home, wanted, daemons.of_cluster(home.conf, owners))
             self._write(home, wanted, slurm_ids)
-            self._converge(ctx, home, wanted, slurm_plan.owners(ctx.spec, slurm_ids[0]))
+            self._converge(ctx, home, wanted, owners)
 
     @guarded
     def remove(self, ctx: StepContext) -> None:
@@ -141,7 +150,7 @@ class SlurmStep:
 
     # -- what is wanted
 
-    def _wanted(self, ctx: StepContext, home: ClusterFolder) -> _Wanted:
+    def _wanted(self, ctx: StepContext, home: ClusterFolder, gone: Collection[str] = ()) -> _Wanted:
         _check_ports(ctx)
         jwt_key = ctx.secrets.get(KEY, b"")
         if len(jwt_key) < tokens.SHORTEST_KEY:
@@ -149,7 +158,9 @@ class SlurmStep:
                 "KeyMissing", "The cluster has no usable key for Slurm tokens.", hint="Make a new key for it."
             )
         old = home.conf.read_text(encoding="utf-8") if home.conf.exists() else ""
-        rendered = slurmconf.render(ctx.spec, home, ctx.ports, slurm_user=self._settings.slurm_user, old=old)
+        rendered = slurmconf.render(
+            ctx.spec, home, ctx.ports, slurm_user=self._settings.slurm_user, old=old, gone=gone
+        )
         munge_key = home.munge_key.read_bytes() if home.munge_key.exists() else secrets.token_bytes(128)
         plan = slurm_plan.plan(
             ctx.spec,
@@ -167,7 +178,7 @@ class SlurmStep:
             "api_version": slurm_plan.api_version(),
             "cluster_name": ctx.spec.name,
             "release": slurm_plan.release(),
-            "nodes": ",".join(node.name for node in wanted.rendered.nodes),
+            "nodes": ",".join(wanted.staying),
             "slurm_conf": str(home.conf),
             "temporary_folders": "own" if enclosure.is_allowed() else SHARED,
         }
@@ -183,21 +194,41 @@ class SlurmStep:
             return True
         return any(_content(path) != content for path, content in _texts(home, wanted))
 
-    def _look_at_nodes(self, ctx: StepContext, wanted: _Wanted, facts: Mapping[str, str]) -> tuple[str, str]:
+    def _nodes(self, ctx: StepContext, wanted: _Wanted, facts: Mapping[str, str]) -> list[NodeRecord]:
         observer = slurm_plan.observer_of(ctx.spec)
         account = observer.name if observer else "fhobserver"
-        gateway = gateways.of(facts, account, wanted.jwt_key)
+        return list(gateways.of(facts, account, wanted.jwt_key).nodes())
+
+    def _look_at_nodes(self, ctx: StepContext, wanted: _Wanted, facts: Mapping[str, str]) -> tuple[str, str]:
         try:
-            usable = {node.name for node in gateway.nodes() if node.is_usable}
+            nodes = self._nodes(ctx, wanted, facts)
         except OutsideError as error:
             return "SlurmNotAnswering", f"slurmrestd does not list the nodes: {error.message}"
-        waiting = [node.name for node in wanted.rendered.nodes if node.name not in usable]
+        usable = {node.name for node in nodes if node.is_usable}
+        waiting = [name for name in wanted.staying if name not in usable]
         if waiting:
+            return "NodesNotReady", f"{len(waiting)} of {len(wanted.staying)} nodes are not usable yet."
+        leaving = wanted.rendered.leaving
+        if idle := leaving & _idle(nodes):
+            return "NodesLeaving", f"To be taken out: {', '.join(sorted(idle))}."
+        if leaving:
             return (
-                "NodesNotReady",
-                f"{len(waiting)} of {len(wanted.rendered.nodes)} nodes are not usable yet.",
+                "NodesBusy",
+                f"Takes no new jobs and leaves when its jobs end: {', '.join(sorted(leaving))}.",
             )
         return "", ""
+
+    def _without_idle(
+        self, ctx: StepContext, home: ClusterFolder, wanted: _Wanted, running: dict[str, Running]
+    ) -> _Wanted:
+        # only what a slurmctld says that no longer gives jobs to those nodes
+        if "slurmctld" not in running or _unwanted(wanted, running):
+            return wanted
+        try:
+            nodes = self._nodes(ctx, wanted, self._facts(ctx, home, wanted))
+        except OutsideError:
+            return wanted
+        return self._wanted(ctx, home, gone=wanted.rendered.leaving & _idle(nodes))
 
     # -- changing
 
@@ -334,6 +365,15 @@ def _content(path: Path) -> bytes | None:
         return path.read_bytes()
     except FileNotFoundError:
         return None
+
+
+def _idle(nodes: Iterable[NodeRecord]) -> set[str]:
+    # whatever else a node may be, such as UNKNOWN after a restart, a job may still run there
+    return {
+        node.name
+        for node in nodes
+        if node.state in {"IDLE", "DOWN"} and not node.cpus_allocated and "COMPLETING" not in node.flags
+    }
 
 
 def _unwanted(wanted: _Wanted, running: dict[str, Running]) -> list[Running]:

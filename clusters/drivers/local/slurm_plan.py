@@ -135,7 +135,8 @@ def _node(node: Node, folder: ClusterFolder, links: Path, files: tuple[bytes, by
         (*around, *command, "-d", str(folder.step_program)),
         0,
         0,
-        digest(*files, *(part.encode() for part in around)),
+        # a slurmd knows no partitions
+        digest(_without(files[0].decode(), "PartitionName="), files[1], *(part.encode() for part in around)),
         is_wrapped=True,
     )
 
@@ -159,5 +160,8 @@ def _rest_options() -> tuple[str, ...]:
 
 def _head(slurm_conf: str) -> bytes:
     # slurmrestd does not care which nodes there are: it need not start again when a pool changes
-    lines = slurm_conf.splitlines()
-    return "\n".join(line for line in lines if not line.startswith(("NodeName=", "PartitionName="))).encode()
+    return _without(slurm_conf, "NodeName=", "PartitionName=")
+
+
+def _without(slurm_conf: str, *beginnings: str) -> bytes:
+    return "\n".join(line for line in slurm_conf.splitlines() if not line.startswith(beginnings)).encode()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from clusters.drivers.local.folder import ClusterFolder
@@ -12,7 +12,11 @@ from clusters.provisioning.steps import ClusterSpec, FlavorSpec, PoolSpec
 from portal.lib.errors import PermanentError
 
 REST, CONTROLLER, FIRST_NODE = 0, 1, 10  # offsets in the cluster's block of ports
-NODE_LINE = re.compile(r"^NodeName=(\S+) .*?\bPort=(\d+)\b", re.MULTILINE)
+NODE_LINE = re.compile(
+    r"^NodeName=(?P<name>\S+) .*?\bPort=(?P<port>\d+) CPUs=(?P<cpus>\d+) .*?\bRealMemory=(?P<memory>\d+)"
+    r"(?: Gres=gpu:(?:(?P<gpu>[^:\s]+):)?(?P<gpus>\d+))? ",
+    re.MULTILINE,
+)
 
 COMMON = """\
 # Written by Freehold; changes are overwritten.
@@ -57,6 +61,7 @@ SlurmdTimeout=60
 MessageTimeout=10
 ReturnToService=2
 CommunicationParameters=NoInAddrAny,NoCtldInAddrAny
+DebugFlags=NO_CONF_HASH
 AccountingStorageType=accounting_storage/none
 """
 
@@ -77,30 +82,62 @@ class Rendered:
     slurm: str
     gres: str
     nodes: tuple[Node, ...]
+    leaving: frozenset[str]  # nodes that stand in no partition any more: what runs there may end
 
 
-def render(spec: ClusterSpec, folder: ClusterFolder, ports: range, *, slurm_user: str, old: str) -> Rendered:
-    """Render a checked spec. `old` is the present slurm.conf: nodes in it keep their ports."""
+def render(
+    spec: ClusterSpec,
+    folder: ClusterFolder,
+    ports: range,
+    *,
+    slurm_user: str,
+    old: str,
+    gone: Collection[str] = (),
+) -> Rendered:
+    """Render a checked spec. `old` is the present slurm.conf: nodes in it keep their ports.
+
+    Of those that the spec no longer has, each stays without a partition until it stands in `gone`.
+    """
     longest = longest_node_name(folder.root.parent)
     names = {m: node_name(m, longest) for pool in spec.pools for m in pool.machines}
+    known = {node.name: node for node in _nodes_in(old)}
+    leaving = [node for name, node in known.items() if name not in {*names.values(), *gone}]
     assigned = _assign_ports(
-        list(names.values()), ports, {name: int(port) for name, port in NODE_LINE.findall(old)}
+        [*(node.name for node in leaving), *names.values()],
+        ports,
+        {node.name: node.port for node in known.values()},
     )
+    nodes = [Node(node.name, assigned[node.name], node.flavor) for node in leaving]
+    partitions = []
+    for index, pool in enumerate(spec.pools):
+        mine = [Node(names[machine], assigned[names[machine]], pool.flavor) for machine in pool.machines]
+        nodes += mine
+        partitions.append(_partition_line(pool, mine, is_default=index == 0))
     head = COMMON.format(
         name=spec.name, controller=ports[CONTROLLER], slurm_user=slurm_user, root=folder.root
     )
-    nodes: list[Node] = []
-    lines: list[str] = []
-    gres: list[str] = []
-    for index, pool in enumerate(spec.pools):
-        mine = [
-            Node(name, assigned[name], pool.flavor) for name in (names[machine] for machine in pool.machines)
-        ]
-        nodes += mine
-        lines += [_node_line(node) for node in mine]
-        lines.append(_partition_line(pool, mine, is_default=index == 0))
-        gres += [_gres_line(node, folder) for node in mine if pool.flavor.gpu_count]
-    return Rendered(head + "\n".join(lines) + "\n", "\n".join(gres) + "\n", tuple(nodes))
+    nodes.sort(key=lambda node: node.name)
+    lines = [*(_node_line(node) for node in nodes), *partitions]
+    gres = [_gres_line(node, folder) for node in nodes if node.flavor.gpu_count]
+    return Rendered(
+        head + "\n".join(lines) + "\n",
+        "\n".join(gres) + "\n",
+        tuple(nodes),
+        frozenset(node.name for node in leaving),
+    )
+
+
+def _nodes_in(old: str) -> list[Node]:
+    return [
+        Node(
+            found["name"],
+            int(found["port"]),
+            FlavorSpec(
+                "", found["gpu"] or "", int(found["gpus"] or 0), int(found["cpus"]), int(found["memory"])
+            ),
+        )
+        for found in NODE_LINE.finditer(old)
+    ]
 
 
 def _assign_ports(names: list[str], ports: range, known: Mapping[str, int]) -> dict[str, int]:
@@ -141,8 +178,9 @@ def _partition_line(pool: PoolSpec, nodes: list[Node], *, is_default: bool) -> s
     memory = max(pool.flavor.memory_mib // pool.flavor.cpus, 1)
     names = ",".join(node.name for node in nodes)
     default = "YES" if is_default else "NO"
+    members = f" Nodes={names}" if names else ""
     limits = f"DefaultTime=60 MaxTime=7-0 DefMemPerCPU={memory}"
-    return f"PartitionName={pool.name} Nodes={names} Default={default} {limits} State=UP"
+    return f"PartitionName={pool.name}{members} Default={default} {limits} State=UP"
 
 
 def _gres_line(node: Node, folder: ClusterFolder) -> str:

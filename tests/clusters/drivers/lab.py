@@ -86,16 +86,15 @@ class Lab:
         """Speaks to the cluster's slurmrestd as one of its accounts."""
         return gateways.of(ctx.facts["slurm"], account, ctx.secrets["slurm-jwt-key"])
 
-    def submit(self, ctx: StepContext, script: str, *, account: str = "", tasks: int = 1) -> JobId:
-        """A bash script as a job of the last member, or of another account, with its output in job.out."""
+    def submit(self, ctx: StepContext, script: str, *, account: str = "") -> JobId:
+        """A bash script as a job of the last member, or of another account."""
         account = account or ctx.spec.accounts[-1].name
         home = self.folder(ctx) / "home" / account
         request = SubmitRequest(
             script=f"#!/bin/bash\n{script}\n",
             environment={"PATH": "/usr/bin:/bin"},
             working_directory=str(home),
-            stdout=str(home / "job.out"),
-            tasks=tasks,
+            stdout=str(home / "job-%j.out"),
         )
         return self.gateway(ctx, account).submit(request).job_id
 
@@ -105,9 +104,15 @@ class Lab:
         job = self.submit(ctx, script, account=account)
         gateway = self.gateway(ctx, account)
         until(lambda: gateway.job(job)[0].is_finished, seconds=60, what="the job has ended")
-        output = self.folder(ctx) / "home" / account / "job.out"
-        assert gateway.job(job)[0].state == "COMPLETED", output.read_text()
-        return output.read_text()
+        output = self.output(ctx, job, account=account)
+        assert gateway.job(job)[0].state == "COMPLETED", output
+        return output
+
+    def output(self, ctx: StepContext, job: JobId, *, account: str = "") -> str:
+        """What a job has printed so far."""
+        account = account or ctx.spec.accounts[-1].name
+        path = self.folder(ctx) / "home" / account / f"job-{job}.out"
+        return path.read_text() if path.exists() else ""
 
     def slurm(self, ctx: StepContext, *command: str) -> str:
         """A Slurm command as root, for looking behind the driver's back."""

@@ -118,26 +118,6 @@ def test_a_job_that_poses_as_a_daemon_is_not_believed(lab: Lab) -> None:
     settle(lab.site["slurm"], ctx)
 
 
-def test_a_removed_machine_takes_its_jobs_along(lab: Lab) -> None:
-    ctx = lab.bring_up(lab.cluster())
-    (pool,) = ctx.spec.pools
-    job = start_job(lab, ctx, ESCAPE)
-    gateway = lab.gateway(ctx, ctx.spec.accounts[-1].name)
-    host = gateway.job(job)[0].nodes
-    kept = tuple(machine for machine in pool.machines if machine != host)
-    smaller = dataclasses.replace(
-        ctx, spec=dataclasses.replace(ctx.spec, pools=(dataclasses.replace(pool, machines=kept),))
-    )
-    before = running(lab, ctx)
-    for name in ("machines", "fabric", "slurm"):
-        settle(lab.site[name], smaller)
-    after = running(lab, ctx)
-    assert before.keys() - after.keys() == {f"slurmd-{host}"}
-    assert before["slurmrestd"].record == after["slurmrestd"].record
-    assert {node.name for node in gateway.nodes()} == set(kept)
-    until(lambda: "sleep 1002" not in of_uid(ctx.spec.accounts[-1].uid), what="the job is gone")
-
-
 def test_remove_ends_what_escaped_from_its_job(lab: Lab) -> None:
     ctx = lab.bring_up(lab.cluster())
     start_job(lab, ctx, ESCAPE)

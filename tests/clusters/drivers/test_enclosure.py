@@ -46,11 +46,11 @@ def test_what_a_job_leaves_in_tmp_no_other_tenant_sees(lab: Lab) -> None:
     look = home(lab, own) / "look"
     look.write_text("#!/bin/bash\n" + LOOK.format(files=files))
     look.chmod(0o755)
-    lab.submit(own, WRITE.format(files=files, look=look))
+    job = lab.submit(own, WRITE.format(files=files, look=look))
     until((home(lab, own) / "written").exists, what="the job has written")
 
     # a second step of the same job sees all of it, another tenant's job at the same time nothing
-    assert (home(lab, own) / "job.out").read_text().splitlines() == ["mine"] * 3 + ["1"]
+    assert lab.output(own, job).splitlines() == ["mine"] * 3 + ["1"]
     theirs = lab.run(other, LOOK.format(files=files) + " || true").splitlines()
     assert [line.rpartition(": ")[2] for line in theirs] == ["No such file or directory"] * 3 + ["0"]
     assert not [name for name in files.split() if Path(name).exists()]
@@ -97,9 +97,8 @@ def test_a_job_that_forks_without_end_meets_its_limit(lab: Lab) -> None:
     ctx = lab.bring_up(lab.cluster(members=2))
     bomb, second = ctx.spec.accounts[-1].name, ctx.spec.accounts[-2].name
     job = lab.submit(ctx, FORK)
-    output = home(lab, ctx) / "job.out"
-    until(lambda: output.exists() and output.read_text().endswith("\n"), seconds=60, what="the limit is met")
-    forked, error = map(int, output.read_text().split())
+    until(lambda: lab.output(ctx, job).endswith("\n"), seconds=60, what="the limit is met")
+    forked, error = map(int, lab.output(ctx, job).split())
     assert enclosure.PROCESSES - 16 <= forked < enclosure.PROCESSES
     assert error == 11
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
+from collections.abc import Collection
 from pathlib import Path
 
 import pytest
@@ -28,9 +29,9 @@ def with_pool(name: str, *, machines: tuple[str, ...] = ("gpu-1",)) -> ClusterSp
     return make_spec(pools=(PoolSpec(name, GPU, machines),))
 
 
-def render(spec: ClusterSpec, *, old: str = "") -> slurmconf.Rendered:
+def render(spec: ClusterSpec, *, old: str = "", gone: Collection[str] = ()) -> slurmconf.Rendered:
     """The files of a spec."""
-    return slurmconf.render(spec, FOLDER, PORTS, slurm_user="slurm", old=old)
+    return slurmconf.render(spec, FOLDER, PORTS, slurm_user="slurm", old=old, gone=gone)
 
 
 @case("U40")
@@ -115,7 +116,25 @@ def test_nodes_keep_their_ports_when_a_pool_changes() -> None:
     }
     assert len({node.port for node in more.nodes}) == 4
     less = render(with_pool("train", machines=("d",)), old=more.slurm)
-    assert [node.port for node in less.nodes] == [20011]
+    gone = render(with_pool("train", machines=("d",)), old=less.slurm, gone=less.leaving)
+    assert [node.port for node in gone.nodes] == [20011]
+
+
+def test_a_machine_that_leaves_keeps_its_node_and_loses_its_partition() -> None:
+    before = render(make_spec(pools=(PoolSpec("train", GPU, ("a", "b")), PoolSpec("prep", CPU, ("c", "d")))))
+    spec = make_spec(pools=(PoolSpec("train", GPU, ("b",)), PoolSpec("prep", CPU, ("d",))))
+    during = render(spec, old=before.slurm)
+    assert during.leaving == {"a", "c"}
+    kept = [text for text in before.slurm.splitlines() if text.startswith("NodeName=")]
+    assert [text for text in during.slurm.splitlines() if text.startswith("NodeName=")] == kept
+    assert during.gres == before.gres
+    assert "PartitionName=train Nodes=b " in during.slurm
+    assert "PartitionName=prep Nodes=d " in during.slurm
+    assert render(spec, old=during.slurm) == during
+    after = render(spec, old=during.slurm, gone={"a"})
+    assert after.leaving == {"c"}
+    assert {node.name for node in after.nodes} == {"b", "c", "d"}
+    assert render(spec, old=after.slurm, gone={"c"}).leaving == frozenset()
 
 
 def test_ports_of_a_damaged_file_are_not_believed() -> None:
