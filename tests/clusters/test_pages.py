@@ -203,7 +203,7 @@ def test_lists_ask_the_database_no_more_with_more_rows(
     text_of(browser, url)
     with django_assert_max_num_queries(1000) as few:
         text_of(browser, url)
-    for number in range(5):
+    for number in range(2):
         engine.reconcile(make_cluster(tenant, site, name=f"more-{number}x", nodes=1).pk)
         make_order(tenant, site, name=f"waits-{number}x", nodes=1)
         make_cluster(tenant, site, name=f"builds-{number}x", nodes=1)
