@@ -100,6 +100,7 @@ def _database(url: str) -> JSONDict:
         "PASSWORD": unquote(parts.password or ""),
         "HOST": options.pop("host", parts.hostname or ""),
         "PORT": str(parts.port or ""),
+        "CONN_HEALTH_CHECKS": True,  # a restart of PostgreSQL leaves dead connections in the pool
         "OPTIONS": {**options, "pool": {"min_size": 1, "max_size": env.number("DATABASE_POOL", 12)}}
         if MODE != "test"
         else options,

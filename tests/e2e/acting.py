@@ -17,7 +17,7 @@ django.setup()
 from dataclasses import replace  # noqa: E402
 
 from django.conf import settings  # noqa: E402
-from django.db import close_old_connections  # noqa: E402
+from django.db import DatabaseError, close_old_connections  # noqa: E402
 from django.test import Client  # noqa: E402
 
 from clusters.models import Cluster, Offering, Order  # noqa: E402
@@ -131,6 +131,8 @@ def main() -> None:
             answer = ACTS[request.pop("do")](**request)
         except FreeholdError as error:
             answer = {"error": error.message}
+        except DatabaseError as error:  # PostgreSQL is being killed
+            answer = {"error": str(error)}
         sys.stdout.write(json.dumps(answer) + "\n")
         sys.stdout.flush()
 

@@ -7,6 +7,7 @@ import signal
 import uuid
 
 import pytest
+import requests
 
 from portal.lib import processes
 from tests.cases import case
@@ -73,8 +74,33 @@ def test_slurms_own_daemons_come_back_after_a_kill(portal: Portal, hands: Hands,
     remove(portal, hands, cluster)
 
 
+def pages_work(portal: Portal, cookie: str) -> bool:
+    """Whether a page that needs database and session is answered; while a part is away it may not be."""
+    try:
+        answer = requests.get(f"{portal.url}/welcome/", cookies={"sessionid": cookie}, timeout=10)
+    except requests.RequestException:
+        return False
+    return answer.status_code == 200
+
+
 @pytest.mark.parametrize("part", ["web", "worker", "beat", "observer", "outputs", "redis", "postgres"])
 def test_a_killed_part_is_started_again(portal: Portal, hands: Hands, part: str) -> None:
+    cookie = hands.do("cookie", subject="carla")["sessionid"]
+    assert pages_work(portal, cookie)
     old = portal.kill(part)
     new = portal.wait_for_new(part, old)
-    assert processes.record(new).started >= 0
+    assert processes.record(new).started >= processes.record(os.getpid()).started
+    until(lambda: pages_work(portal, cookie), "pages are answered again", seconds=60)
+    assert all(pages_work(portal, cookie) for _ in range(20)), "a connection of before was used again"
+
+
+def test_nothing_is_lost_when_both_stores_are_killed(portal: Portal, hands: Hands, tenant: str) -> None:
+    cluster = hands.approved("carla", tenant, "gpu-a")
+    for part in ("postgres", "redis"):
+        portal.wait_for_new(part, portal.kill(part))
+    cookie = until(
+        lambda: hands.tried("cookie", subject="carla").get("sessionid"), "the stores answer", seconds=60
+    )
+    until(lambda: pages_work(portal, str(cookie)), "pages are answered again", seconds=60)
+    hands.wait_for(cluster, "ready", seconds=200)
+    remove(portal, hands, cluster)
