@@ -117,20 +117,18 @@ class Portal:
         return {name: value for name, _, value in pairs if name != "FREEHOLD_SUPERVISED"}
 
     def pid_of(self, part: str) -> int | None:
-        """The part's topmost process now.
+        """The part's process now: the supervisor's own child, found by the variable that it is given.
 
-        It is found by the variable that the supervisor gives it, or by its folder where it writes a title
-        over its variables.
+        Where a program writes a title over its variables, its folder tells. Orphans of a killed part have
+        another parent.
         """
         wanted = {f"FREEHOLD_SUPERVISED={self.data}".encode(), f"FREEHOLD_PART={part}".encode()}
         store = {"postgres": self.data / "pg" / "data", "redis": self.data / "redis"}.get(part)
-        found = [
-            pid
-            for pid in processes.all_pids()
-            if (_folder(pid) == str(store) if store else wanted <= _variables(pid))
-        ]
-        tops = [pid for pid in found if processes.parent_of(pid) not in found]
-        return tops[0] if tops else None
+        for pid in processes.all_pids():
+            mine = _folder(pid) == str(store) if store else wanted <= _variables(pid)
+            if mine and "supervisor.supervisord" in _command(_parent(pid)):
+                return pid
+        return None
 
     def kill(self, part: str) -> int:
         """SIGKILL a part; returns the pid that it had."""
@@ -189,6 +187,13 @@ class Portal:
             or mine in _folder(pid)
             or any(mine.encode() in item for item in _variables(pid))
         )
+
+
+def _parent(pid: int) -> int:
+    try:
+        return processes.parent_of(pid)
+    except OSError:
+        return 0
 
 
 def _variables(pid: int) -> set[bytes]:
