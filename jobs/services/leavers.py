@@ -19,7 +19,7 @@ from jobs.models import ACTIVE_STATES, Job, JobState
 from jobs.observer.pace import poke
 from jobs.services.actions import address_of, end_job
 from portal.lib import clock
-from portal.lib.errors import OutsideError, WrongState
+from portal.lib.errors import OutsideError, TemporaryError, WrongState
 from tenants.actor import SYSTEM
 from tenants.models import Membership
 
@@ -85,7 +85,8 @@ def _cancel(left: Iterable[Job], membership: Membership) -> None:
         try:
             end_job(actor=SYSTEM, job=job, why=why)
         except OutsideError as error:
-            silent.add(job.cluster_id)
+            if isinstance(error, TemporaryError):
+                silent.add(job.cluster_id)
             log.info("jobs of a leaver not cancelled", job=str(job.pk), reason=error.reason)
         except WrongState:
             continue  # ended just now; the observer writes that down
