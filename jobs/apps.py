@@ -13,8 +13,8 @@ class JobsConfig(AppConfig):
 
     def ready(self) -> None:
         """Tell the live pages what there is to show."""
-        from jobs.web import regions  # noqa: PLC0415  # models exist only now
         from jobs.services import leavers  # noqa: PLC0415
+        from jobs.web import regions  # noqa: PLC0415  # models exist only now
         from tenants import audit, hooks  # noqa: PLC0415
 
         regions.register_all()

@@ -17,6 +17,15 @@ def words_of(verb: str) -> str:
     return _WORDS.get(verb) or verb.replace(".", " ").replace("_", " ")
 
 
+def areas() -> list[tuple[str, list[tuple[str, str]]]]:
+    """Verbs by area, as the choices of a filter: all of an area, or one of its verbs."""
+    found: dict[str, list[tuple[str, str]]] = {}
+    for verb, words in sorted(_WORDS.items()):
+        area = verb.partition(".")[0]
+        found.setdefault(area, [(area, f"anything about: {area}")]).append((verb, words.rstrip(" :,")))
+    return list(found.items())
+
+
 register_verbs(
     {
         "person.registered": "signed in for the first time",

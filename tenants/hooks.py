@@ -1,4 +1,4 @@
-"""What upper layers want to be told, inside the transaction of the command that did it, and what they know."""
+"""What upper layers want to be told, in the transaction of the command that did it, and what they know."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ NEXT = {
     OrderState.APPROVED: "nothing. The page below shows each step; another mail comes at the end.",
     OrderState.REJECTED: 'open the page below; "Order again with changes" starts from what you wrote.',
     OrderState.FULFILLED: "open the page below; from there you reach the cluster.",
-    OrderState.FAILED: "open the page below. What was built stays until an owner removes it; order again any time.",
+    OrderState.FAILED: "open the page below. What was built stays until an owner removes it.",
 }
 
 
@@ -42,7 +42,9 @@ def tell_orderer(order: Order) -> None:
         context={
             "order": order,
             "person": order.created_by,
-            "what": f"The cluster {order.cluster_name} is removed, as you asked." if is_removed else WHAT[state],
+            "what": f"The cluster {order.cluster_name} is removed, as you asked."
+            if is_removed
+            else WHAT[state],
             "next": "nothing." if is_removed else NEXT[state],
             "link": settings.PUBLIC_URL + reverse("order", args=[order.tenant.slug, order.pk]),
         },

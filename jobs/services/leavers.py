@@ -1,4 +1,4 @@
-"""Jobs of who left, was removed or is suspended: cancelled as the account that owns them, if the tenant wants it.
+"""Cancels the jobs of who left or is suspended, as the account that owns them, if the tenant wants it.
 
 `Membership.end_jobs_since` is the wish; it is taken back only when no job is left by a look that came later.
 """
@@ -41,7 +41,9 @@ def membership_changed(membership: Membership) -> None:
 def due() -> list[UUID]:
     """The memberships whose jobs are to end; the truth behind the hint."""
     return list(
-        Membership.objects.exclude(end_jobs_since=None).order_by("end_jobs_since").values_list("pk", flat=True)
+        Membership.objects.exclude(end_jobs_since=None)
+        .order_by("end_jobs_since")
+        .values_list("pk", flat=True)
     )
 
 

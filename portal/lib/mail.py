@@ -14,7 +14,7 @@ PORTS = {"smtp": 587, "smtps": 465, "smtp+plain": 25}
 
 
 def mail_settings(url: str) -> JSONDict:
-    """host, port, user, password, ssl and starttls of an EMAIL_URL; empty for none: mails are then only stored.
+    """host, port, user, password, ssl and starttls of an EMAIL_URL; empty for none: mails are stored only.
 
     smtp://user:password@host:587 uses STARTTLS, smtps://host:465 TLS from the start, both verified;
     smtp+plain://localhost:25 is for a relay on this machine. Raises MissingSetting for anything else.
@@ -29,7 +29,9 @@ def mail_settings(url: str) -> JSONDict:
     if parts.scheme not in PORTS or not parts.hostname:
         raise MissingSetting("EMAIL_URL begins with smtp://, smtps:// or smtp+plain:// and names a host.")
     if parts.scheme == "smtp+plain" and parts.hostname not in LOOPBACK:
-        raise MissingSetting("EMAIL_URL: smtp+plain:// is for a relay on this machine; use smtp:// or smtps://.")
+        raise MissingSetting(
+            "EMAIL_URL: smtp+plain:// is for a relay on this machine; use smtp:// or smtps://."
+        )
     return {
         "host": parts.hostname,
         "port": port or PORTS[parts.scheme],

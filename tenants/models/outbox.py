@@ -11,9 +11,9 @@ from tenants.scoping import PeopleQuerySet
 
 
 class OutboxMail(models.Model):
-    """One mail to one address. The text is kept sealed, because it may hold a link, and only until it is sent.
+    """One mail to one address. The text may hold a link: it is sealed, and kept only until it is sent.
 
-    Waiting: it has a text and no `sent_at`. Without both it was taken back or given up; `last_error` says which.
+    Waiting: it has a text and no `sent_at`. Without both it was taken back or given up, as `last_error` says.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
@@ -26,7 +26,9 @@ class OutboxMail(models.Model):
     next_try_at = models.DateTimeField()
     attempts = models.PositiveIntegerField(default=0)
     claimed_at = models.DateTimeField(null=True, help_text="A worker is sending it, or died while it did.")
-    unclear = models.PositiveIntegerField(default=0, help_text="Attempts of which the outcome was never known.")
+    unclear = models.PositiveIntegerField(
+        default=0, help_text="Attempts of which the outcome was never known."
+    )
     sent_at = models.DateTimeField(null=True, blank=True)
     last_error = models.CharField(max_length=300, blank=True)
 

@@ -30,7 +30,7 @@ MOST_A_DAY_TO_ONE = 5
 
 
 def invite(*, actor: Actor, email: str, role: str) -> tuple[Invitation, str]:
-    """A new invitation and its token, which is known only now: just the hash is kept, and a mail with the link.
+    """A new invitation and its token, which is known only now: only the hash is kept, and a sealed mail.
 
     Raises NotAllowed, BadInput, and WrongState where too many are open or were made today.
     """

@@ -42,8 +42,8 @@ def leave(*, actor: Actor) -> None:
 def suspend_member(*, actor: Actor, membership: Membership) -> None:
     """Keep a member out until somebody resumes the membership; role and account names stay theirs.
 
-    Open pages and sockets close within a minute, API and Slurm tokens are refused at once; running jobs go on,
-    or are cancelled where the tenant's settings say so. Raises NotAllowed and WrongState.
+    Open pages and sockets close within a minute, API and Slurm tokens are refused at once; running jobs
+    go on, or are cancelled where the tenant's settings say so. Raises NotAllowed and WrongState.
     """
     require(actor, Action.MANAGE_PEOPLE)
     check_role(actor, Role.VIEWER, membership.role)

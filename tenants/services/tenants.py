@@ -60,7 +60,7 @@ def found_tenant(*, actor: Actor, name: str, slug: str, terms_accepted: bool) ->
 
 
 def change_settings(*, actor: Actor, cancel_jobs_on_leave: bool) -> Tenant:
-    """What an owner decides for the tenant of the address. Holds for who leaves or is suspended from now on."""
+    """What an owner decides for the tenant of the address. It holds for who leaves from now on."""
     require(actor, Action.CHANGE_SETTINGS)
     assert actor.tenant is not None  # noqa: S101  # `require` has seen a role, which only a tenant gives
     with command("tenant.settings_changed", actor=actor, target=actor.tenant) as done:

@@ -55,6 +55,6 @@ ROUTES: dict[str, Route] = {
     "invitation-link": Route(invitation_of, roles=ADMINS),
     "invitation-revoke": Route(invitation_of, method="post", roles=ADMINS),
     "audit": Route(roles=ADMINS),
-    "audit-export": Route(method="post", data=lambda world: {"form": "csv"}, roles=ADMINS),
+    "audit-export": Route(method="post", data=lambda world: {"format": "csv"}, roles=ADMINS),
 }
 ROWS: dict[str, Callable[[World], models.Model]] = {"members": lambda world: world.tenant}
