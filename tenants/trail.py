@@ -7,7 +7,7 @@ import json
 from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import asdict, dataclass
 
-from asgiref.sync import sync_to_async
+from channels.db import database_sync_to_async
 from django.db.models import Q
 
 from portal.lib import cells, clock
@@ -102,8 +102,11 @@ def stream(rows: Rows, form: str, *, up_to: int) -> Iterator[bytes]:
 
 
 async def in_async(chunks: Iterator[bytes]) -> AsyncIterator[bytes]:
-    """The same for ASGI, where a plain iterator would be read to its end before the first byte leaves."""
-    step = sync_to_async(lambda: next(chunks, None))
+    """The same for ASGI, where a plain iterator would be read to its end before the first byte leaves.
+
+    Between two chunks the database's connection is given back: a slow reader holds none.
+    """
+    step = database_sync_to_async(lambda: next(chunks, None))
     while (chunk := await step()) is not None:
         yield chunk
 

@@ -69,7 +69,7 @@ def cancel_of_leaver(membership_id: UUID | str) -> None:
 def _jobs_of(membership: Membership) -> list[Job]:
     rows = Job.objects.select_related("cluster__slurm", "identity__cluster", "owner", "tenant")
     rows = rows.filter(identity__membership=membership, state__in=ACTIVE_STATES, cluster__deleted_at=None)
-    return list(rows.order_by("pk")[:MOST])
+    return list(rows.order_by("submit_time", "slurm_job_id")[:MOST])
 
 
 def _cancel(left: Iterable[Job], membership: Membership) -> None:

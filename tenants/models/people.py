@@ -32,7 +32,7 @@ class User(AbstractBaseUser):
     """A person. There is no password: people are known by OidcIdentity only."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    password = None  # type: ignore[misc]  # removes the inherited column
+    password = None  # type: ignore[assignment]  # removes the inherited column
     name = models.CharField(max_length=200, blank=True)
     email = models.EmailField(max_length=254, blank=True, help_text="As last told by the issuer; not a key.")
     email_verified = models.BooleanField(default=False)

@@ -57,7 +57,7 @@ def running() -> Iterator[Stub]:
             while (line := self.rfile.readline()) not in {b".\r\n", b""}:
                 lines.append(line.removeprefix(b".") if line.startswith(b"..") else line)
             if stub.data_answer.startswith("250"):
-                stub.taken.append(message_from_bytes(b"".join(lines), policy=policy.default))  # type: ignore[arg-type]
+                stub.taken.append(message_from_bytes(b"".join(lines), policy=policy.default))
             if stub.loses_answer:
                 return False
             self.say(stub.data_answer)
