@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 import pytest
 from django.conf import settings
@@ -116,7 +117,7 @@ def test_who_is_suspended_is_switched_off_and_on_again(cluster: Cluster, tenant:
         return Membership.objects.select_related("tenant", "user").get(pk=member.pk)
 
     assert is_active()
-    for out, back in (
+    ways: list[tuple[Callable[[], object], Callable[[], object]]] = [
         (
             lambda: suspend_member(actor=owner, membership=fresh()),
             lambda: resume_member(actor=owner, membership=fresh()),
@@ -129,7 +130,8 @@ def test_who_is_suspended_is_switched_off_and_on_again(cluster: Cluster, tenant:
             lambda: access.suspend_tenant(actor=staff, tenant=fresh().tenant, reason="x"),
             lambda: access.resume_tenant(actor=staff, tenant=fresh().tenant, reason="x"),
         ),
-    ):
+    ]
+    for out, back in ways:
         before = Cluster.objects.get(pk=cluster.pk).generation
         out()
         assert not is_active()

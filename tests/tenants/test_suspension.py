@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -20,6 +21,7 @@ from tests.builders import actor_for, make_member, make_operator, make_tenant, m
 from tests.cases import case
 
 pytestmark = pytest.mark.django_db
+Act = Callable[[], object]
 
 
 @pytest.fixture
@@ -81,10 +83,11 @@ def test_of_two_tenants_only_the_tab_of_one_closes(ada: User, tenant: Tenant, ru
     browser = sign_in(Client(), rui)
     acting = actor_for(ada, tenant)
     here = Membership.objects.get(user=rui, tenant=tenant)
-    for away, back in (
+    ways: list[tuple[Act, bool]] = [
         (lambda: members.suspend_member(actor=acting, membership=here), True),
         (lambda: members.remove_member(actor=acting, membership=here), False),
-    ):
+    ]
+    for away, back in ways:
         assert browser.get("/t/aurora/members/").status_code == 200
         away()
         assert browser.get("/t/aurora/members/").status_code == 404
@@ -299,13 +302,10 @@ def test_a_working_membership_says_so_of_itself_and_in_queries(ada: User, tenant
 
     now = clock.now()
     assert works() == (True, True)
-    for change, undo in (
-        (lambda: Membership.objects.filter(user=rui).update(suspended_at=now), "suspended_at"),
-        (lambda: Membership.objects.filter(user=rui).update(ended_at=now), "ended_at"),
-    ):
-        change()
+    for column in ("suspended_at", "ended_at"):
+        Membership.objects.filter(user=rui).update(**{column: now})
         assert works() == (False, False)
-        Membership.objects.filter(user=rui).update(**{undo: None})
+        Membership.objects.filter(user=rui).update(**{column: None})
     User.objects.filter(pk=rui.pk).update(is_active=False)
     assert works() == (False, False)
     User.objects.filter(pk=rui.pk).update(is_active=True)

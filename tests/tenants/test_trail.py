@@ -64,7 +64,7 @@ def many(person: User, tenant: Tenant, count: int) -> None:
 
 def body(answer: Any) -> str:
     assert isinstance(answer, StreamingHttpResponse)
-    return b"".join(answer).decode()  # type: ignore[arg-type]
+    return b"".join(answer).decode()
 
 
 def table(answer: Any) -> list[dict[str, str]]:
@@ -254,9 +254,7 @@ async def test_under_asgi_it_streams_too() -> None:
     assert [chunk.count(b"\r\n") for chunk in chunks] == [1, 500, 500, 200]
 
 
-@pytest.mark.parametrize(
-    "start", ["=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20"]
-)
+@pytest.mark.parametrize("start", [*"=+-@\t\r\n", "\uff1d", "\uff0b", "\uff0d", "\uff20"])
 def test_a_cell_that_a_spreadsheet_would_calculate_is_made_inert(start: str) -> None:
     assert inert(f"{start}1+1") == f"'{start}1+1"
     assert inert(f"a{start}1") == f"a{start}1"
