@@ -64,6 +64,7 @@ _CONDITIONS: dict[str, Callable[..., Q]] = {
         | Q(verb__icontains=q)
         | Q(target_id=q)
         | Q(request_id=q)
+        | Q(tenant__slug=q)
     ),
     "who": lambda who: Q(actor_label__icontains=who),
     "verb": _area,
