@@ -40,7 +40,7 @@ class TrailForm(forms.Form):
         if not for_operator:
             del self.fields["tenant"]
         for field in self.fields.values():
-            field.widget.attrs.setdefault("class", "select" if field is verb else "input")
+            field.widget.attrs.setdefault("class", "input")
 
     def clean(self) -> dict[str, Any]:
         """Days in their order."""
