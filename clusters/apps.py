@@ -14,10 +14,12 @@ class ClustersConfig(AppConfig):
     def ready(self) -> None:
         """Models can be imported from here on."""
         from clusters import kinds  # noqa: F401, PLC0415  # registers the live kinds
-        from clusters.services.identities import membership_changed  # noqa: PLC0415
+        from clusters.services import identities  # noqa: PLC0415
         from tenants import audit, hooks  # noqa: PLC0415
 
-        hooks.membership_changed.append(membership_changed)
+        hooks.membership_changed.append(identities.membership_changed)
+        hooks.tenant_changed.append(identities.tenant_changed)
+        hooks.accounts.append(identities.accounts_of)
         audit.register_verbs(
             {
                 "order.submitted": "ordered",

@@ -13,10 +13,12 @@ class JobsConfig(AppConfig):
 
     def ready(self) -> None:
         """Tell the live pages what there is to show."""
+        from jobs.services import leavers  # noqa: PLC0415
         from jobs.web import regions  # noqa: PLC0415  # models exist only now
-        from tenants import audit  # noqa: PLC0415
+        from tenants import audit, hooks  # noqa: PLC0415
 
         regions.register_all()
+        hooks.membership_changed.append(leavers.membership_changed)
         audit.register_verbs(
             {
                 "job.submitted": "submitted a job:",

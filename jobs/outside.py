@@ -28,7 +28,10 @@ DEADLINE = 10.0  # seconds, for each call
 
 @contextmanager
 def gateway_for(identity: SlurmIdentity) -> Iterator[SlurmGateway]:
-    """Slurm as this account sees it. Raises WrongState while the cluster has no Slurm API."""
+    """Slurm as this account sees it. Raises WrongState while the cluster has no Slurm API.
+
+    The account of who left or is suspended gets a token here too: for looking at its jobs and ending them.
+    """
     endpoint = SlurmEndpoint.objects.filter(cluster_id=identity.cluster_id).first()
     if endpoint is None or not endpoint.url or not endpoint.api_version:
         raise WrongState("This cluster has no Slurm API yet.", hint="Its page shows how far it is.")
@@ -48,9 +51,29 @@ def gateway_for(identity: SlurmIdentity) -> Iterator[SlurmGateway]:
 
 
 def submit(identity: SlurmIdentity, request: SubmitRequest) -> SubmitResult:
-    """Hand in a job as this account; see SlurmGateway for what it raises."""
+    """Hand in a job as this account; see SlurmGateway for what it raises.
+
+    Raises WrongState for an account that does not work now, whatever it was when the request was made.
+    """
     with gateway_for(identity) as gateway:
+        require_working(identity)
         return gateway.submit(request)
+
+
+def require_working(identity: SlurmIdentity) -> None:
+    """Read afresh, right before a token that starts something is minted: is this still a member's account?"""
+    works = SlurmIdentity.objects.filter(
+        pk=identity.pk,
+        active=True,
+        membership__ended_at=None,
+        membership__suspended_at=None,
+        membership__user__is_active=True,
+        membership__tenant__suspended_at=None,
+    )
+    if not works.exists():
+        raise WrongState(
+            "This account takes no more jobs.", hint="Your membership ended or is suspended. Ask an owner."
+        )
 
 
 def cancel(identity: SlurmIdentity, job: str) -> None:

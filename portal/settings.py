@@ -10,6 +10,7 @@ from csp.constants import NONCE, NONE, SELF
 from django.core.exceptions import ImproperlyConfigured
 
 from portal.lib import env
+from portal.lib.mail import mail_settings
 from portal.lib.types import JSONDict
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -83,6 +84,14 @@ TEMPLATES = [
         },
     },
 ]
+TEMPLATES.append(
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "NAME": "mail",  # plain text: nothing is escaped, because nothing reads it as HTML
+        "DIRS": [BASE_DIR / "templates" / "mail"],
+        "OPTIONS": {"autoescape": False},
+    }
+)
 FORM_RENDERER = "django.forms.renderers.TemplatesSetting"
 
 
@@ -147,6 +156,8 @@ CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BEAT_SCHEDULE = {
     "clear-sessions": {"task": "tenants.clear_sessions", "schedule": 3600.0, "options": {"expires": 7200}},
+    "send-mail": {"task": "tenants.send_outbox", "schedule": 5.0, "options": {"expires": 15}},
+    "cancel-jobs-of-leavers": {"task": "jobs.cancel_due", "schedule": 30.0, "options": {"expires": 60}},
     "reconcile-what-is-due": {"task": "clusters.reconcile_due", "schedule": 2.0, "options": {"expires": 10}},
 }
 
@@ -182,6 +193,16 @@ SESSION_COOKIE_SAMESITE = "Lax"  # the identity provider sends people back by a 
 CSRF_COOKIE_SAMESITE = "Lax"
 CSRF_FAILURE_VIEW = "portal.web.errors.csrf_failure"
 MESSAGE_STORAGE = "django.contrib.messages.storage.session.SessionStorage"
+
+# --- mail: empty address of a server: mails are stored and not sent (the demo shows them at /demo/mailbox/)
+MAIL = mail_settings(env.text("EMAIL_URL", ""))
+MAIL_IS_SENT = bool(MAIL)
+EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
+EMAIL_HOST, EMAIL_PORT = MAIL.get("host", ""), MAIL.get("port", 0)
+EMAIL_HOST_USER, EMAIL_HOST_PASSWORD = MAIL.get("user", ""), MAIL.get("password", "")
+EMAIL_USE_SSL, EMAIL_USE_TLS = MAIL.get("ssl", False), MAIL.get("starttls", False)
+EMAIL_TIMEOUT = 15
+DEFAULT_FROM_EMAIL = env.text("MAIL_FROM", f"{PRODUCT_NAME} <no-reply@{_public.hostname}>")
 
 # --- transport -------------------------------------------------------------------------------------
 HTTPS = _public.scheme == "https"

@@ -49,10 +49,11 @@ class Actor:
         return f"{self.user} ({self.identity})" if self.identity else str(self.user)
 
     def within(self, slug: str) -> Actor:
-        """The same actor inside a tenant; NotVisible unless a live member of it, read afresh."""
+        """The same actor inside a tenant; NotVisible unless a working member of it, read afresh."""
         membership = (
             Membership.objects.select_related("tenant")
-            .filter(tenant__slug=slug, user=self.user, ended_at=None, tenant__suspended_at=None)
+            .working()
+            .filter(tenant__slug=slug, user=self.user)
             .first()
             if self.user is not None and self.user.is_active
             else None

@@ -54,6 +54,17 @@ class RoleForm(forms.Form):
     role = forms.ChoiceField(label="Role", choices=ROLES, widget=forms.RadioSelect)
 
 
+class SettingsForm(forms.Form):
+    """The tenant's settings."""
+
+    leavers_jobs = forms.ChoiceField(
+        label="When a member leaves, is removed or suspended",
+        choices=[("go-on", "Let their jobs go on"), ("cancel", "Cancel their jobs")],
+        widget=forms.RadioSelect,
+        help_text="Admins can cancel single jobs at any time, also those of people who left.",
+    )
+
+
 def show(error: BadInput, form: forms.Form) -> None:
     """Put a service's refusal beside the fields; what no field holds stands above the form."""
     for name, message in (error.fields or {"": error.message}).items():

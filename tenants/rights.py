@@ -23,6 +23,7 @@ class Action(enum.Enum):
     MANAGE_PEOPLE = "invite or remove people"
     READ_AUDIT = "read the audit trail"
     NAME_OWNERS = "name owners"
+    CHANGE_SETTINGS = "change the tenant's settings"
     TERMINATE = "terminate a cluster"
 
 
@@ -35,7 +36,7 @@ _ADMIN = _MEMBER | {
     Action.MANAGE_PEOPLE,
     Action.READ_AUDIT,
 }
-_OWNER = _ADMIN | {Action.NAME_OWNERS, Action.TERMINATE}
+_OWNER = _ADMIN | {Action.NAME_OWNERS, Action.CHANGE_SETTINGS, Action.TERMINATE}
 RIGHTS: dict[str, frozenset[Action]] = {
     "viewer": _VIEWER,
     "member": _MEMBER,

@@ -21,6 +21,7 @@ from urllib.parse import urlencode, urlsplit
 
 from django.db import connection, transaction
 from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
@@ -29,7 +30,7 @@ from django_htmx.middleware import HtmxDetails
 from tenants.actor import Actor
 
 LONGEST_NEXT = 2000
-View: TypeAlias = Callable[..., HttpResponse]
+View: TypeAlias = Callable[..., HttpResponseBase]
 
 
 class TenantRequest(HttpRequest):
@@ -44,7 +45,7 @@ def in_tenant(view: View) -> View:
     """Only for members of the tenant in the address, read afresh; 404 for everyone else."""
 
     @functools.wraps(view)
-    def inner(request: Any, *args: Any, tenant: str, **kwargs: Any) -> HttpResponse:
+    def inner(request: Any, *args: Any, tenant: str, **kwargs: Any) -> HttpResponseBase:
         if not request.actor.is_signed_in:
             return ask_to_sign_in(request)
         request.actor = request.actor.within(tenant)
@@ -59,7 +60,7 @@ def signed_in(view: View) -> View:
     """For every signed-in person, outside a tenant."""
 
     @functools.wraps(view)
-    def inner(request: Any, *args: Any, **kwargs: Any) -> HttpResponse:
+    def inner(request: Any, *args: Any, **kwargs: Any) -> HttpResponseBase:
         if not request.actor.is_signed_in:
             return ask_to_sign_in(request)
         with reading(request):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Collection
 
 from django.db import transaction
 from django.db.models import F
@@ -10,8 +11,9 @@ from django.db.models import F
 from clusters.models import Cluster, IdentityKind, Phase, SlurmIdentity
 from clusters.services.unix_ids import next_unix_id
 from clusters.services.wake import wake
+from tenants.hooks import Account
 from tenants.ids import short_name
-from tenants.models import Membership
+from tenants.models import Membership, Tenant
 from tenants.rights import RIGHTS, Action
 
 
@@ -21,19 +23,22 @@ def account_name(cluster: Cluster, key: str) -> str:
 
 
 def may_submit(membership: Membership) -> bool:
-    """Whether the member needs an account."""
-    return membership.ended_at is None and Action.SUBMIT_JOB in RIGHTS[membership.role]
+    """Whether the member needs an account. `user` and `tenant` should be selected along."""
+    return membership.is_working and Action.SUBMIT_JOB in RIGHTS[membership.role]
 
 
 def sync(cluster: Cluster) -> bool:
-    """Make the cluster's identities match its tenant's live members. True if something changed.
+    """Make the cluster's identities match its tenant's working members. True if something changed.
 
     Needs an open transaction and a cluster with a gid. An account that is no longer wanted becomes
     inactive; its row, name and uid stay for ever.
     """
     changed = _ensure(cluster, "observer", IdentityKind.OBSERVER, None)
-    members = Membership.objects.filter(tenant_id=cluster.tenant_id, ended_at=None).order_by(
-        "created_at", "pk"
+    members = (
+        Membership.objects.working()
+        .select_related("user", "tenant")
+        .filter(tenant_id=cluster.tenant_id)
+        .order_by("created_at", "pk")
     )
     wanted = [membership for membership in members if may_submit(membership)]
     for membership in wanted:
@@ -64,9 +69,31 @@ def _ensure(cluster: Cluster, key: str, kind: IdentityKind, membership: Membersh
 
 def membership_changed(membership: Membership) -> None:
     """Called inside the command that changed a membership: every live cluster gets the new accounts soon."""
+    _sync_clusters(membership.tenant_id)
+
+
+def tenant_changed(tenant: Tenant) -> None:
+    """Called inside the command that suspended or resumed a tenant: as above."""
+    _sync_clusters(tenant.pk)
+
+
+def accounts_of(memberships: Collection[uuid.UUID]) -> dict[uuid.UUID, list[Account]]:
+    """The working accounts of members in clusters that are there, by membership."""
+    rows = (
+        SlurmIdentity.objects.filter(membership__in=memberships, active=True, cluster__deleted_at=None)
+        .order_by("cluster__name", "pk")
+        .values_list("membership", "cluster__name", "name")
+    )
+    found: dict[uuid.UUID, list[Account]] = {}
+    for key, cluster, name in rows:
+        found.setdefault(key, []).append(Account(cluster, name))
+    return found
+
+
+def _sync_clusters(tenant_id: uuid.UUID) -> None:
     with transaction.atomic():
         live = (
-            Cluster.objects.filter(tenant_id=membership.tenant_id, wanted=True)
+            Cluster.objects.filter(tenant_id=tenant_id, wanted=True)
             .exclude(phase__in=[Phase.DELETED, Phase.FAILED])
             .order_by("pk")
             .select_for_update(of=("self",))

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from clusters.models import Order, OrderState
+from clusters.services.notices import tell_orderer
 from portal.lib.errors import WrongState
 
 ALLOWED: Mapping[OrderState, frozenset[OrderState]] = MappingProxyType(
@@ -25,7 +26,10 @@ ALLOWED: Mapping[OrderState, frozenset[OrderState]] = MappingProxyType(
 
 
 def move(order: Order, source: OrderState, target: OrderState, **columns: object) -> None:
-    """Compare and swap. Raises WrongState, which names the present state; then nothing was changed."""
+    """Compare and swap, with a mail to who ordered. Needs an open transaction.
+
+    Raises WrongState, which names the present state; then nothing was changed.
+    """
     if target not in ALLOWED[source]:
         raise WrongState(f"An order that is {words(source)} cannot become {words(target)}.")
     hit = Order.objects.filter(pk=order.pk, state=source).update(state=target, **columns)
@@ -38,6 +42,7 @@ def move(order: Order, source: OrderState, target: OrderState, **columns: object
     order.state = target
     for name, value in columns.items():
         setattr(order, name, value)
+    tell_orderer(order)
 
 
 def words(state: OrderState) -> str:

@@ -39,7 +39,7 @@ MOVES = {
     SubmissionState.ABSENT: {SubmissionState.SENDING, SubmissionState.ACCEPTED},
     SubmissionState.UNKNOWN: {SubmissionState.ACCEPTED},
 }
-NOT_SENT = (errors.NotReachable, errors.TokenRefused, errors.VersionGone)
+NOT_SENT = (errors.NotReachable, errors.TokenRefused, errors.VersionGone, WrongState)
 NO_PLACE = frozenset({"", "begin", "nice", "requeue", "hold"})  # what the form has no field for
 
 

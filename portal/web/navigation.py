@@ -20,7 +20,7 @@ ITEMS = (
     ("Members", "members", "members", Action.VIEW),
     ("Usage", "usage", "usage", Action.VIEW),
     ("Audit", "audit", "audit", Action.READ_AUDIT),
-    ("Settings", "settings", "settings", Action.MANAGE_PEOPLE),
+    ("Settings", "tenant-settings", "settings", Action.CHANGE_SETTINGS),
 )
 
 

@@ -217,7 +217,7 @@
   });
   on("htmx:wsClose", ({ detail }) => {
     const { code } = detail.event;
-    if (code === 4401) { signedOut(); return; }
+    if (code === 4401) { gone(); return; }
     down();
     // The extension itself comes back after 1006 and 1011 to 1013.
     if ([1000, 1001, 1005].includes(code) && !leaving) setTimeout(() => detail.socketWrapper.reconnect(), 2000);
@@ -235,6 +235,10 @@
     const banner = byId("signed-out");
     if (banner) banner.hidden = false;
   }
+  // Somebody who may not be here any more keeps no page of it.
+  function gone() {
+    fetch(location.href, { method: "HEAD", redirect: "manual" }).then(({ status }) => status === 404 ? location.reload() : signedOut(), signedOut);
+  }
   // A whole error page never lands in a region: what it says becomes a toast. Fragments bring their own.
   const whole = (text) => /^\s*<!doctype/i.test(text);
   on("htmx:beforeSwap", ({ detail }) => {
@@ -243,6 +247,7 @@
   });
   on("htmx:responseError", ({ detail: { xhr, requestConfig } }) => {
     if (xhr.status === 401) signedOut();
+    else if (xhr.status === 404 && requestConfig.elt.matches("[data-region]")) gone();
     else if (requestConfig.verb !== "get" && (whole(xhr.responseText) || !xhr.responseText)) {
       const page = new DOMParser().parseFromString(xhr.responseText, "text/html");
       toast(["h1", ".prose p"].map((part) => $(part, page)?.textContent).filter(Boolean).join(": ") || `Not done: the portal answered ${xhr.status}.`);

@@ -7,6 +7,7 @@ from django.db import models
 from portal.lib import clock
 from portal.lib.types import JSONDict
 from tenants.actor import Actor
+from tenants.hooks import accounts_of
 from tenants.live.registry import LiveKind, register
 from tenants.models import Invitation, Membership, Tenant
 from tenants.rights import Action, may
@@ -15,8 +16,8 @@ MOST_SHOWN = 500
 
 
 def members_context(actor: Actor, row: Tenant) -> JSONDict:
-    """People and open invitations of the actor's tenant."""
-    people = (
+    """People with their accounts, and open invitations of the actor's tenant."""
+    people = list(
         Membership.objects.for_actor(actor)
         .filter(ended_at=None)
         .select_related("user")
@@ -29,10 +30,11 @@ def members_context(actor: Actor, row: Tenant) -> JSONDict:
         .select_related("invited_by")
         .order_by("-created_at")[:MOST_SHOWN]
     )
+    accounts = accounts_of([person.pk for person in people])
     manages = may(actor, Action.MANAGE_PEOPLE)
     return {
         "tenant": row,
-        "people": people,
+        "people": [{"row": person, "accounts": accounts.get(person.pk, [])} for person in people],
         "invitations": invitations if manages else (),
         "manages": manages,
     }

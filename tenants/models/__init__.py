@@ -3,7 +3,18 @@
 from __future__ import annotations
 
 from tenants.models.audit import AuditEvent
+from tenants.models.outbox import OutboxMail
 from tenants.models.people import Invitation, Membership, OidcIdentity, Role, Tenant, User
 from tenants.models.topics import TopicVersion
 
-__all__ = ["AuditEvent", "Invitation", "Membership", "OidcIdentity", "Role", "Tenant", "TopicVersion", "User"]
+__all__ = [
+    "AuditEvent",
+    "Invitation",
+    "Membership",
+    "OidcIdentity",
+    "OutboxMail",
+    "Role",
+    "Tenant",
+    "TopicVersion",
+    "User",
+]

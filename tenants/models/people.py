@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 import uuid
+from typing import Self
 
 from django.contrib.auth.base_user import AbstractBaseUser
 from django.db import models
@@ -93,6 +94,9 @@ class Tenant(models.Model):
     slug = models.SlugField(max_length=40, unique=True, help_text="In every address; never given out again.")
     terms_accepted_at = models.DateTimeField()
     suspended_at = models.DateTimeField(null=True, blank=True)
+    cancel_jobs_on_leave = models.BooleanField(
+        default=False, help_text="Cancel the jobs of who leaves, is removed or suspended; else they go on."
+    )
     created_at = models.DateTimeField(auto_now_add=True)
 
     objects = TenantQuerySet.as_manager()
@@ -115,6 +119,18 @@ class TenantOwned(models.Model):
         abstract = True
 
 
+class MembershipQuerySet(TenantQuerySet["Membership"]):
+    """Live: not ended, so the person stands in the list. Working: may also enter the tenant."""
+
+    def live(self) -> Self:
+        """Not ended; suspended ones are among them."""
+        return self.filter(ended_at=None)
+
+    def working(self) -> Self:
+        """Neither ended nor suspended, of a person and a tenant that are not suspended."""
+        return self.live().filter(suspended_at=None, user__is_active=True, tenant__suspended_at=None)
+
+
 class Membership(TenantOwned):
     """A user in a tenant, with a role."""
 
@@ -123,6 +139,12 @@ class Membership(TenantOwned):
     role = models.CharField(max_length=10, choices=Role)
     created_at = models.DateTimeField(auto_now_add=True)
     ended_at = models.DateTimeField(null=True, blank=True)
+    suspended_at = models.DateTimeField(null=True, blank=True)
+    end_jobs_since = models.DateTimeField(
+        null=True, blank=True, help_text="Jobs are to be cancelled; null again once none was seen to be left."
+    )
+
+    objects = MembershipQuerySet.as_manager()  # type: ignore[misc]  # a narrower one than its base's
 
     class Meta:
         constraints = [
@@ -130,9 +152,22 @@ class Membership(TenantOwned):
                 fields=["tenant", "user"], condition=Q(ended_at=None), name="one_live_membership"
             )
         ]
+        indexes = [
+            models.Index("end_jobs_since", name="jobs_to_end", condition=~Q(end_jobs_since=None)),
+        ]
 
     def __str__(self) -> str:
         return f"{self.user} in {self.tenant}"
+
+    @property
+    def is_working(self) -> bool:
+        """May the person enter the tenant now?"""
+        return (
+            self.ended_at is None
+            and self.suspended_at is None
+            and self.user.is_active
+            and self.tenant.suspended_at is None
+        )
 
 
 class Invitation(TenantOwned):

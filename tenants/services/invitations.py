@@ -9,6 +9,7 @@ import secrets
 from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.core.validators import validate_email
+from django.urls import reverse
 
 from portal.lib import clock
 from portal.lib.errors import BadInput, NotAllowed, NotVisible, WrongState
@@ -19,14 +20,20 @@ from tenants.live.kinds import MEMBERS
 from tenants.models import Invitation, Membership, Role, Tenant
 from tenants.rights import RIGHTS, Action, require
 from tenants.scoping import TenantQuerySet
+from tenants.services import outbox
 from tenants.services.members import check_role, set_role
 
 LIFETIME = dt.timedelta(days=7)
 MOST_OPEN = 200
+MOST_A_DAY = 300  # of one tenant; each is a mail to an address that somebody typed
+MOST_A_DAY_TO_ONE = 5
 
 
 def invite(*, actor: Actor, email: str, role: str) -> tuple[Invitation, str]:
-    """A new invitation and its token, which is known only now: just the hash is kept."""
+    """A new invitation and its token, which is known only now: only the hash is kept, and a sealed mail.
+
+    Raises NotAllowed, BadInput, and WrongState where too many are open or were made today.
+    """
     require(actor, Action.MANAGE_PEOPLE)
     tenant = actor.tenant
     assert tenant is not None  # noqa: S101  # `require` has seen a role, which only a tenant gives
@@ -34,9 +41,7 @@ def invite(*, actor: Actor, email: str, role: str) -> tuple[Invitation, str]:
     check_role(actor, role)
     email = email.strip()
     _check_address(tenant, email)
-    open_ones = open_invitations(tenant)
-    if open_ones.count() >= MOST_OPEN:
-        raise WrongState(f"{MOST_OPEN} invitations are open.", hint="Revoke some that nobody needs.")
+    _check_number(tenant, email)
     token = secrets.token_urlsafe(32)
     with command("invitation.made", actor=actor, tenant=tenant) as done:
         invitation = Invitation.objects.create(
@@ -50,7 +55,13 @@ def invite(*, actor: Actor, email: str, role: str) -> tuple[Invitation, str]:
         done.target = invitation
         done.detail |= {"role": role, "email": email}
         done.publish(MEMBERS.topic(tenant))
+        _mail(invitation, token)
     return invitation, token
+
+
+def link_of(token: str) -> str:
+    """The address that opens an invitation; its host is ours by setting, never the request's."""
+    return settings.PUBLIC_URL + reverse("invitation-open", args=[token])
 
 
 def revoke_invitation(*, actor: Actor, invitation: Invitation) -> None:
@@ -60,6 +71,7 @@ def revoke_invitation(*, actor: Actor, invitation: Invitation) -> None:
         rows = Invitation.objects.filter(pk=invitation.pk, accepted_at=None, revoked_at=None)
         if rows.update(revoked_at=clock.now()) != 1:
             raise WrongState(f"This invitation is {state_of(invitation)} already.")
+        outbox.take_back_mail(about_id=invitation.pk, why="The invitation was taken back.")
         done.publish(MEMBERS.topic(invitation.tenant))
 
 
@@ -151,6 +163,36 @@ def _check_address(tenant: Tenant, email: str) -> None:
         raise BadInput(fields={"email": "This person is a member already. Change the role on Members."})
 
 
+def _check_number(tenant: Tenant, email: str) -> None:
+    if open_invitations(tenant).count() >= MOST_OPEN:
+        raise WrongState(f"{MOST_OPEN} invitations are open.", hint="Revoke some that nobody needs.")
+    today = Invitation.objects.filter(tenant=tenant, created_at__gt=clock.now() - dt.timedelta(days=1))
+    if today.count() >= MOST_A_DAY:
+        raise WrongState(f"{MOST_A_DAY} invitations were made in the last 24 hours.", hint="Go on tomorrow.")
+    if today.filter(email__iexact=email).count() >= MOST_A_DAY_TO_ONE:
+        raise WrongState(
+            f"This address was invited {MOST_A_DAY_TO_ONE} times in the last 24 hours.",
+            hint="The newest link works; copy it from there, or invite again tomorrow.",
+        )
+
+
+def _mail(invitation: Invitation, token: str) -> None:
+    outbox.queue_mail(
+        to=invitation.email,
+        subject=f"{invitation.invited_by} invites you to {invitation.tenant}",
+        template="invitation.txt",
+        context={
+            "invitation": invitation,
+            "inviter": invitation.invited_by,
+            "tenant": invitation.tenant,
+            "role": invitation.get_role_display(),
+            "link": link_of(token),
+        },
+        kind="invitation",
+        about_id=invitation.pk,
+    )
+
+
 def _check_person(actor: Actor, invitation: Invitation) -> None:
     identity = actor.identity
     if actor.user is None or identity is None:
@@ -176,9 +218,8 @@ def _check_inviter(invitation: Invitation) -> None:
     """The right to invite must still be there when it is used."""
     needed = {Action.MANAGE_PEOPLE} | ({Action.NAME_OWNERS} if invitation.role == Role.OWNER else set())
     role = (
-        Membership.objects.filter(
-            tenant=invitation.tenant_id, user=invitation.invited_by, ended_at=None, user__is_active=True
-        )
+        Membership.objects.working()
+        .filter(tenant=invitation.tenant_id, user=invitation.invited_by)
         .values_list("role", flat=True)
         .first()
     )
@@ -191,6 +232,11 @@ def _check_inviter(invitation: Invitation) -> None:
 
 def _join(done: Command, actor: Actor, tenant: Tenant, role: str) -> Membership:
     present = Membership.objects.filter(tenant=tenant, user=actor.user, ended_at=None).first()
+    if present is not None and present.suspended_at is not None:
+        raise WrongState(
+            f"Your membership in {tenant} is suspended, and an invitation does not change that.",
+            hint="Ask one of its owners or admins to resume it.",
+        )
     if present is not None:
         return set_role(done, present, role) if present.role != role else present
     assert actor.user is not None  # noqa: S101  # seen by _check_person

@@ -1,6 +1,10 @@
-"""Roles of members, and how a membership ends."""
+"""Roles of members, how a membership ends, and how it is suspended and resumed."""
 
 from __future__ import annotations
+
+import datetime as dt
+
+from django.db.models import Q
 
 from portal.lib import clock
 from portal.lib.errors import BadInput, WrongState
@@ -35,12 +39,56 @@ def leave(*, actor: Actor) -> None:
         _end(done, membership)
 
 
+def suspend_member(*, actor: Actor, membership: Membership) -> None:
+    """Keep a member out until somebody resumes the membership; role and account names stay theirs.
+
+    Open pages and sockets close within a minute, API and Slurm tokens are refused at once; running jobs
+    go on, or are cancelled where the tenant's settings say so. Raises NotAllowed and WrongState.
+    """
+    require(actor, Action.MANAGE_PEOPLE)
+    check_role(actor, Role.VIEWER, membership.role)
+    if actor.user is not None and membership.user_id == actor.user.pk:
+        raise WrongState("You cannot suspend yourself.", hint="You can leave the tenant.")
+    with command("member.suspended", actor=actor, target=membership) as done:
+        _keep_an_owner(membership, becomes=None)
+        if membership.suspended_at is not None:
+            raise WrongState(f"{membership.user} is suspended already.")
+        now = clock.now()
+        _swap(membership, suspended_at=now, end_jobs_since=_jobs_end(membership, now))
+        _tell(done, membership, jobs_end=membership.end_jobs_since is not None)
+
+
+def resume_member(*, actor: Actor, membership: Membership) -> None:
+    """Let a suspended member in again, with the role of before. Raises NotAllowed and WrongState."""
+    require(actor, Action.MANAGE_PEOPLE)
+    check_role(actor, Role.VIEWER, membership.role)
+    with command("member.resumed", actor=actor, target=membership) as done:
+        if membership.suspended_at is None:
+            raise WrongState(f"{membership.user} is not suspended.")
+        _swap(membership, suspended_at=None, end_jobs_since=None)
+        _tell(done, membership)
+
+
+def end_jobs_of(membership: Membership) -> bool:
+    """Inside a command that keeps a member out: ask for the end of the jobs if the tenant wants that."""
+    since = _jobs_end(membership, clock.now())
+    if since is not None:
+        Membership.objects.filter(pk=membership.pk).update(end_jobs_since=since)
+        membership.end_jobs_since = since
+    return since is not None
+
+
+def suspended_in(person: User) -> list[Tenant]:
+    """The tenants that keep a person out for now, for a page that says why they are not in the list."""
+    kept_out = Membership.objects.live().select_related("tenant").filter(user=person)
+    kept_out = kept_out.filter(Q(tenant__suspended_at__isnull=False) | Q(suspended_at__isnull=False))
+    return [membership.tenant for membership in kept_out.order_by("tenant__name", "tenant__slug")]
+
+
 def tenants_of(person: User) -> list[Tenant]:
-    """The tenants of which a person is a live member, by name."""
-    live = Membership.objects.select_related("tenant").filter(
-        user=person, ended_at=None, tenant__suspended_at=None
-    )
-    return [membership.tenant for membership in live.order_by("tenant__name", "tenant__slug")]
+    """The tenants that a person may enter, by name."""
+    open_ones = Membership.objects.working().select_related("tenant").filter(user=person)
+    return [membership.tenant for membership in open_ones.order_by("tenant__name", "tenant__slug")]
 
 
 def check_role(actor: Actor, role: str, present: str | None = None) -> None:
@@ -63,17 +111,28 @@ def set_role(done: Command, membership: Membership, role: str) -> Membership:
 
 def _end(done: Command, membership: Membership) -> None:
     _keep_an_owner(membership, becomes=None)
-    done.detail |= {"person": str(membership.user), "role": membership.role}
-    _swap(membership, ended_at=clock.now())
+    now = clock.now()
+    _swap(membership, ended_at=now, end_jobs_since=_jobs_end(membership, now))
+    _tell(done, membership, jobs_end=membership.end_jobs_since is not None)
+
+
+def _tell(done: Command, membership: Membership, **facts: object) -> None:
+    done.detail |= {"person": str(membership.user), "role": membership.role, **facts}
     done.publish(MEMBERS.topic(membership.tenant))
     tell_membership_changed(membership)
+
+
+def _jobs_end(membership: Membership, now: dt.datetime) -> dt.datetime | None:
+    """Since when the jobs of who is kept out are to end; None where the tenant lets them go on."""
+    wants = Tenant.objects.filter(pk=membership.tenant_id, cancel_jobs_on_leave=True).exists()
+    return now if wants else membership.end_jobs_since
 
 
 def _keep_an_owner(membership: Membership, *, becomes: str | None) -> None:
     """Hold the tenant's row, so that two owners cannot leave at the same moment."""
     Tenant.objects.select_for_update().get(pk=membership.tenant_id)
-    others = Membership.objects.filter(
-        tenant=membership.tenant_id, role=Role.OWNER, ended_at=None, user__is_active=True
+    others = Membership.objects.live().filter(
+        tenant=membership.tenant_id, role=Role.OWNER, suspended_at=None, user__is_active=True
     )
     last = membership.role == Role.OWNER and not others.exclude(pk=membership.pk).exists()
     if last and becomes != Role.OWNER:
@@ -84,7 +143,9 @@ def _keep_an_owner(membership: Membership, *, becomes: str | None) -> None:
 
 
 def _swap(membership: Membership, **values: object) -> None:
-    rows = Membership.objects.filter(pk=membership.pk, role=membership.role, ended_at=None)
+    rows = Membership.objects.filter(
+        pk=membership.pk, role=membership.role, ended_at=None, suspended_at=membership.suspended_at
+    )
     if rows.update(**values) != 1:
         raise WrongState("This membership was changed or ended a moment ago.")
     membership.refresh_from_db()

@@ -1,4 +1,4 @@
-"""Founding a tenant."""
+"""Founding a tenant, and its settings."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from tenants.actor import Actor
 from tenants.commands import command
 from tenants.hooks import tell_membership_changed
 from tenants.models import Membership, Role, Tenant
+from tenants.rights import Action, require
 
 SLUG = re.compile(r"[a-z0-9](?:[a-z0-9]|-(?!-)){1,38}[a-z0-9]")
 LONGEST_NAME = 100
@@ -58,6 +59,19 @@ def found_tenant(*, actor: Actor, name: str, slug: str, terms_accepted: bool) ->
     return tenant
 
 
+def change_settings(*, actor: Actor, cancel_jobs_on_leave: bool) -> Tenant:
+    """What an owner decides for the tenant of the address. It holds for who leaves from now on."""
+    require(actor, Action.CHANGE_SETTINGS)
+    assert actor.tenant is not None  # noqa: S101  # `require` has seen a role, which only a tenant gives
+    with command("tenant.settings_changed", actor=actor, target=actor.tenant) as done:
+        tenant = Tenant.objects.select_for_update().get(pk=actor.tenant.pk)
+        old = tenant.cancel_jobs_on_leave
+        tenant.cancel_jobs_on_leave = cancel_jobs_on_leave
+        tenant.save(update_fields=["cancel_jobs_on_leave"])
+        done.detail = {"cancel_jobs_on_leave": {"old": _yes(old), "new": _yes(cancel_jobs_on_leave)}}
+    return tenant
+
+
 def suggest_slug(name: str) -> str:
     """A free slug that resembles the name; with a few random characters where it is taken."""
     plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode().lower()
@@ -87,3 +101,7 @@ def _check(name: str, slug: str, terms_accepted: bool) -> None:
 
 def _taken(slug: str) -> BadInput:
     return BadInput(fields={"slug": f"“{slug}” is taken. How about {suggest_slug(slug)}?"})
+
+
+def _yes(value: bool) -> str:
+    return "yes" if value else "no"

@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-import csv
-import io
-
-from django.db.models import Q
 from django.http import HttpResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.views.decorators.http import require_POST, require_safe
 
-from tenants.audit import words_of
-from tenants.commands import command
+from portal.lib.errors import BadInput
 from tenants.models import AuditEvent
 from tenants.rights import Action, require
-from tenants.scoping import TenantQuerySet
+from tenants.trail import page_of
+from tenants.trail_web import TrailForm
+from tenants.trail_web import export as export_rows
 from tenants.web import TenantRequest, in_tenant
-
-PAGE = 50
-MOST_EXPORTED = 20_000
-LONGEST_QUERY = 100
 
 
 @require_safe
@@ -27,47 +21,28 @@ LONGEST_QUERY = 100
 def audit(request: TenantRequest) -> HttpResponse:
     """Who did what, when, from where; newest first, the next page begins after the last key."""
     require(request.actor, Action.READ_AUDIT)
-    q = request.GET.get("q", "").strip()[:LONGEST_QUERY].replace("\0", "")
-    rows = _matching(request, q)
+    form = TrailForm(request.GET)
+    asked = form.filter()
     before = request.GET.get("before", "")
-    if before.isascii() and before.isdigit() and len(before) < 19:
-        rows = rows.filter(pk__lt=int(before))
-    found = list(rows[: PAGE + 1])
+    page = page_of(asked.of(AuditEvent.objects.for_actor(request.actor)), before)
     context = {
-        "events": found[:PAGE],
-        "older": found[PAGE - 1].pk if len(found) > PAGE else None,
+        "events": page.events,
+        "older": page.older,
         "is_first": not before,
-        "q": q,
+        "form": form,
+        "asked": asked.facts(),
     }
-    return render(request, "tenants/audit.html", context)
+    return render(request, "tenants/audit.html", context, status=400 if form.errors else 200)
 
 
 @require_POST
 @in_tenant
-def export(request: TenantRequest) -> HttpResponse:
-    """The newest events as CSV; taking them along is itself recorded."""
+def export(request: TenantRequest) -> HttpResponseBase:
+    """The events that fit the filters, all of them, as CSV or JSON lines."""
     require(request.actor, Action.READ_AUDIT)
-    with command("audit.exported", actor=request.actor, target=request.actor.tenant):
-        rows = list(_matching(request, "")[:MOST_EXPORTED])
-    out = io.StringIO()
-    writer = csv.writer(out)
-    writer.writerow(["at", "who", "kind", "did", "verb", "what", "from", "through", "request"])
-    for row in rows:
-        cells = [row.at.isoformat(), row.actor_label, row.actor_kind, words_of(row.verb), row.verb]
-        cells += [row.target_label, row.address or "", row.via, row.request_id]
-        writer.writerow([_inert(cell) for cell in cells])
-    response = HttpResponse(out.getvalue(), content_type="text/csv; charset=utf-8")
-    response["Content-Disposition"] = f'attachment; filename="audit-{request.actor.tenant.slug}.csv"'  # type: ignore[union-attr]
-    return response
-
-
-def _matching(request: TenantRequest, q: str) -> TenantQuerySet[AuditEvent]:
-    rows = AuditEvent.objects.for_actor(request.actor).order_by("-id")
-    if q:
-        rows = rows.filter(Q(actor_label__icontains=q) | Q(target_label__icontains=q) | Q(verb__icontains=q))
-    return rows
-
-
-def _inert(cell: str) -> str:
-    """A spreadsheet takes these beginnings for a formula."""
-    return f"'{cell}" if cell[:1] in {"=", "+", "-", "@", "\t", "\r"} else cell
+    form = TrailForm(request.POST)
+    asked = form.filter()
+    if form.errors:
+        raise BadInput(fields={name: " ".join(map(str, told)) for name, told in form.errors.items()})
+    rows = AuditEvent.objects.for_actor(request.actor)
+    return export_rows(request, actor=request.actor, tenant=request.actor.tenant, rows=rows, asked=asked)

@@ -8,7 +8,6 @@ from django.conf import settings
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
-from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
@@ -22,6 +21,10 @@ from tenants.services import invitations as service
 from tenants.services import members as member_service
 from tenants.web import TenantRequest, in_tenant
 
+JOBS_THEN = {
+    False: "Running jobs go on; admins can cancel them.",
+    True: "Running jobs are cancelled, because the tenant's settings say so.",
+}
 LINKS_KEY = "invitation_links"  # links to be shown once, by invitation
 
 
@@ -50,10 +53,10 @@ def invite(request: TenantRequest) -> HttpResponse:
         except BadInput as error:
             show(error, form)
         else:
-            link = settings.PUBLIC_URL + reverse("invitation-open", args=[token])
-            request.session[LINKS_KEY] = {str(made.pk): link}
+            request.session[LINKS_KEY] = {str(made.pk): service.link_of(token)}
             return redirect("invitation-link", request.actor.tenant.slug, made.pk)  # type: ignore[union-attr]
-    return render(request, "tenants/invite.html", {"form": form}, status=400 if form.errors else 200)
+    context = {"form": form, "mail_is_sent": settings.MAIL_IS_SENT}
+    return render(request, "tenants/invite.html", context, status=400 if form.errors else 200)
 
 
 @never_cache
@@ -63,7 +66,12 @@ def invitation_link(request: TenantRequest, pk: uuid.UUID) -> HttpResponse:
     """The link, once, for who made it."""
     made = get_visible(Invitation.objects.all(), request.actor, pk, Action.MANAGE_PEOPLE)
     links = request.session.pop(LINKS_KEY, {})
-    context = {"invitation": made, "link": links.get(str(pk)), "state": service.state_of(made)}
+    context = {
+        "invitation": made,
+        "link": links.get(str(pk)),
+        "state": service.state_of(made),
+        "mail_is_sent": settings.MAIL_IS_SENT,
+    }
     return render(request, "tenants/invitation_link.html", context)
 
 
@@ -91,7 +99,12 @@ def member(request: TenantRequest, pk: uuid.UUID) -> HttpResponse:
         else:
             messages.success(request, f"{found.user} is now {found.role}.")
             return _to_members(request)
-    context = {"member": found, "form": form, "is_me": found.user_id == request.actor.user.pk}  # type: ignore[union-attr]
+    context = {
+        "member": found,
+        "form": form,
+        "is_me": found.user_id == request.actor.user.pk,  # type: ignore[union-attr]
+        "jobs_then": JOBS_THEN[request.actor.tenant.cancel_jobs_on_leave],  # type: ignore[union-attr]
+    }
     return render(request, "tenants/member.html", context, status=400 if form.errors else 200)
 
 
@@ -102,6 +115,26 @@ def remove(request: TenantRequest, pk: uuid.UUID) -> HttpResponse:
     found = _live(request, pk)
     member_service.remove_member(actor=request.actor, membership=found)
     messages.success(request, f"{found.user} is no longer a member.")
+    return _to_members(request)
+
+
+@require_POST
+@in_tenant
+def suspend(request: TenantRequest, pk: uuid.UUID) -> HttpResponse:
+    """Keep a member out for now."""
+    found = _live(request, pk)
+    member_service.suspend_member(actor=request.actor, membership=found)
+    messages.success(request, f"{found.user} is suspended.")
+    return _to_members(request)
+
+
+@require_POST
+@in_tenant
+def resume(request: TenantRequest, pk: uuid.UUID) -> HttpResponse:
+    """Let a suspended member in again."""
+    found = _live(request, pk)
+    member_service.resume_member(actor=request.actor, membership=found)
+    messages.success(request, f"{found.user} may come in again.")
     return _to_members(request)
 
 

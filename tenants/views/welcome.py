@@ -11,6 +11,7 @@ from django.views.decorators.http import require_GET, require_http_methods
 from portal.lib.errors import BadInput, FreeholdError
 from tenants.forms import FoundForm, show
 from tenants.services.invitations import accept_invitation, find_invitation
+from tenants.services.members import suspended_in
 from tenants.services.tenants import found_tenant, suggest_slug
 from tenants.web import TenantRequest, signed_in
 
@@ -38,6 +39,7 @@ def welcome(request: TenantRequest) -> HttpResponse:
     context = {
         "form": form,
         "invited": TOKEN_KEY in request.session,
+        "suspended": suspended_in(request.actor.user) if request.actor.user else [],
         "suggestion": suggest_slug(form["name"].value()) if form.errors and form["name"].value() else "",
     }
     return render(request, "portal/welcome.html", context, status=400 if form.errors else 200)

@@ -29,7 +29,7 @@ APPS = ("tenants", "clusters", "jobs")
 ADMIN = "operations/"
 TENANT = "t/<slug:tenant>/"
 # Addresses outside a tenant: open to all, or for a signed-in person, who sees only what is theirs.
-PUBLIC = {"home", "health", "signin", "callback", "signout", "invitation-open", "styleguide"}
+PUBLIC = {"home", "health", "signin", "callback", "signout", "invitation-open", "styleguide", "mailbox"}
 PERSONAL = {"welcome", "invitation"}
 
 

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 import pytest
 from django.conf import settings
+from django.test import Client
 
 from clusters.models import Cluster, IdentityKind, SlurmIdentity, StepState
 from clusters.provisioning import engine
 from clusters.services.clusters import terminate_cluster
+from tenants.hooks import Account, accounts_of
 from tenants.models import Membership, Role, Tenant
-from tenants.services.members import change_role, remove_member
-from tests.builders import actor_for, make_member, make_tenant
-from tests.clusters.builders import make_cluster, make_site, owner_of
+from tenants.services import access
+from tenants.services.members import change_role, remove_member, resume_member, suspend_member
+from tests.builders import actor_for, make_member, make_tenant, sign_in
+from tests.clusters.builders import make_cluster, make_site, operator, owner_of
 from tests.clusters.fakes import World, read
 
 pytestmark = pytest.mark.django_db
@@ -98,6 +102,56 @@ def test_a_change_of_role_switches_the_same_account(cluster: Cluster, tenant: Te
         found = identity(cluster, member)
         assert found is not None
         assert found.active is active
+
+
+def test_who_is_suspended_is_switched_off_and_on_again(cluster: Cluster, tenant: Tenant) -> None:
+    member = join(tenant, Role.MEMBER)
+    owner, staff = actor_for(owner_of(tenant), tenant), operator()
+
+    def is_active() -> bool:
+        found = identity(cluster, member)
+        assert found is not None
+        return found.active
+
+    def fresh() -> Membership:
+        return Membership.objects.select_related("tenant", "user").get(pk=member.pk)
+
+    assert is_active()
+    ways: list[tuple[Callable[[], object], Callable[[], object]]] = [
+        (
+            lambda: suspend_member(actor=owner, membership=fresh()),
+            lambda: resume_member(actor=owner, membership=fresh()),
+        ),
+        (
+            lambda: access.suspend_person(actor=staff, person=fresh().user, reason="x"),
+            lambda: access.resume_person(actor=staff, person=fresh().user, reason="x"),
+        ),
+        (
+            lambda: access.suspend_tenant(actor=staff, tenant=fresh().tenant, reason="x"),
+            lambda: access.resume_tenant(actor=staff, tenant=fresh().tenant, reason="x"),
+        ),
+    ]
+    for out, back in ways:
+        before = Cluster.objects.get(pk=cluster.pk).generation
+        out()
+        assert not is_active()
+        assert Cluster.objects.get(pk=cluster.pk).generation == before + 1
+        back()
+        assert is_active()
+    observer = SlurmIdentity.objects.get(cluster=cluster, kind=IdentityKind.OBSERVER)
+    assert observer.active
+
+
+def test_the_members_list_shows_working_accounts(cluster: Cluster, tenant: Tenant) -> None:
+    member, viewer = join(tenant, Role.MEMBER), join(tenant, Role.VIEWER)
+    found = accounts_of([member.pk, viewer.pk])
+    mine = identity(cluster, member)
+    assert mine is not None
+    assert found == {member.pk: [Account(cluster.name, mine.name)]}
+    page = sign_in(Client(), owner_of(tenant)).get(f"/t/{tenant.slug}/members/").content.decode()
+    assert mine.name in page
+    remove_member(actor=actor_for(owner_of(tenant), tenant), membership=member)
+    assert accounts_of([member.pk]) == {}
 
 
 def test_a_removed_cluster_is_left_alone(cluster: Cluster, tenant: Tenant) -> None:

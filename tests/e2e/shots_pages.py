@@ -48,6 +48,7 @@ PAGES: dict[str, list[Page]] = {
     "leave": [Page(arguments=HERE)],
     "member": [Page(arguments=in_tenant(pk="membership"))],
     "invitation-link": [Page(arguments=in_tenant(pk="invitation"))],
+    "tenant-settings": [Page(arguments=HERE)],
     "audit": [Page(arguments=HERE)],
     # clusters
     "overview": [Page(arguments=HERE), Page(arguments=lambda facts: {"tenant": "lab-south"}, label="empty")],
@@ -91,6 +92,10 @@ NOT_PAGES: dict[str, str] = {
     "invitation": "is where invitation-open leads",
     "invitation-revoke": "is a POST",
     "member-remove": "is a POST",
+    "member-suspend": "is a POST",
+    "member-resume": "is a POST",
+    "mailbox": "is the demo's alone",
+    "admin:*_export": "is a file",
     "audit-export": "is a file",
     "order-summary": "is a region of order-new",
     "job-output-file": "is a file",

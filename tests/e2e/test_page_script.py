@@ -9,6 +9,7 @@ import pytest
 from playwright.sync_api import Browser, Cookie, Page, WebSocketRoute, expect
 
 from tests.cases import case
+from tests.e2e.browser import Person
 from tests.e2e.conftest import NewPerson
 from tests.e2e.provider_pages import sign_in_strictly
 from tests.e2e.small_portal import SmallPortal
@@ -33,13 +34,19 @@ def cookies(strict_portal: SmallPortal, browser: Browser) -> Iterator[list[Cooki
 
 
 @pytest.fixture
-def members(strict_portal: SmallPortal, cookies: list[Cookie], new_person: NewPerson) -> Page:
-    """The members page, whose socket a test serves itself; not opened yet."""
+def nora(strict_portal: SmallPortal, cookies: list[Cookie], new_person: NewPerson) -> Person:
+    """Nora in a browser of her own."""
     someone = new_person(strict_portal.url)
     someone.context.add_cookies([{**cookie} for cookie in cookies])  # type: ignore[typeddict-item]
     someone.allow("WebSocket")
     someone.allow("[object Event]")
-    return someone.page
+    return someone
+
+
+@pytest.fixture
+def members(nora: Person) -> Page:
+    """The members page, whose socket a test serves itself; not opened yet."""
+    return nora.page
 
 
 def served(page: Page) -> list[WebSocketRoute]:
@@ -68,6 +75,18 @@ def test_a_session_that_ended_is_said_above_the_page(members: Page) -> None:
     sockets[0].close(code=4401)
     expect(members.get_by_text("Your session ended")).to_be_visible()
     assert len(sockets) == 1
+
+
+def test_a_page_of_a_tenant_that_was_left_does_not_stay_open(members: Page, nora: Person) -> None:
+    nora.allow("404 (Not Found)")
+    sockets = served(members)
+    address = re.compile("/t/lab-north/members/$")
+    members.route(
+        address, lambda route: route.fulfill(status=404, content_type="text/html", body="Not for you")
+    )
+    sockets[0].close(code=4401)
+    expect(members.get_by_text("Not for you")).to_be_visible()
+    expect(members.get_by_text("Nora Berg")).to_have_count(0)
 
 
 def test_a_live_change_keeps_the_focus(members: Page) -> None:

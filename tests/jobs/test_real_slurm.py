@@ -10,10 +10,14 @@ import pytest
 from django.db import connection
 
 from jobs.models import Job, Submission
-from jobs.services import actions, submissions
+from jobs.services import actions, leavers, submissions
 from jobs.services.drafts import Typed
 from portal.lib.errors import WrongState
+from tenants.models import Membership, Tenant
+from tenants.services import members
+from tests.builders import actor_for
 from tests.cases import case
+from tests.clusters.builders import owner_of
 from tests.jobs.names import ODD_NAMES
 from tests.jobs.proxies import lossy_proxy
 from tests.jobs.real import RealCluster, real_cluster
@@ -138,3 +142,21 @@ def test_cancelling_twice_says_that_it_ended(slurm: RealCluster) -> None:
     ended = slurm.wait_for(job, "CANCELLED")
     with pytest.raises(WrongState, match="already ended"):
         actions.cancel_job(actor=slurm.actor, job=ended)
+
+
+def test_jobs_of_a_suspended_member_end_as_theirs_where_the_tenant_wants_it(slurm: RealCluster) -> None:
+    tenant = slurm.cluster.tenant
+    Tenant.objects.filter(pk=tenant.pk).update(cancel_jobs_on_leave=True)
+    owner = actor_for(owner_of(tenant), tenant)
+    acting, running = slurm.actor, submit(slurm, SLEEP)
+    slurm.wait_for(running, "RUNNING")
+    members.suspend_member(actor=owner, membership=Membership.objects.get(user=slurm.member))
+    row = Membership.objects.get(user=slurm.member)
+    leavers.cancel_of_leaver(row.pk)
+    slurm.wait_for(running, "CANCELLED")
+    with pytest.raises(WrongState):
+        submissions.submit_job(
+            actor=acting, cluster=slurm.cluster, typed=Typed(script=SLEEP), key=uuid.uuid4()
+        )
+    slurm.look()
+    assert Job.objects.count() == 1

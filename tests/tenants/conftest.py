@@ -1,4 +1,4 @@
-"""The provider stub, with the portal configured to use it."""
+"""The stubs of provider and mail server, with the portal configured to use them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ import pytest
 from pytest_django.fixtures import Settings
 
 from tenants.signin import provider
-from tests.tenants import oidc_stub
+from tests.tenants import oidc_stub, smtp_stub
+from tests.tenants.mailing import use
 
 
 @pytest.fixture
@@ -25,3 +26,11 @@ def stub(settings: Settings) -> Iterator[oidc_stub.Stub]:
         provider.forget()
         yield running
         provider.forget()
+
+
+@pytest.fixture
+def smtp(settings: Settings) -> Iterator[smtp_stub.Stub]:
+    """A server of our own, with the portal configured to send through it."""
+    with smtp_stub.running() as stub:
+        use(settings, f"smtp+plain://127.0.0.1:{stub.port}")
+        yield stub

@@ -6,10 +6,11 @@ from collections.abc import Callable
 
 from django.db import models
 
+from portal.lib import clock
 from portal.lib.types import JSONDict
 from tenants.models import Invitation, Membership
 from tenants.services.invitations import invite
-from tests.architecture.routes import ADMINS, Route, World
+from tests.architecture.routes import ADMINS, OWNERS, Route, World
 from tests.builders import actor_for, make_member
 
 
@@ -31,6 +32,12 @@ def second_owner(world: World) -> JSONDict:
     return {}
 
 
+def suspended_member_of(world: World) -> JSONDict:
+    kwargs = member_of(world)
+    Membership.objects.filter(pk=kwargs["pk"]).update(suspended_at=clock.now())
+    return kwargs
+
+
 ROUTES: dict[str, Route] = {
     "live": Route(lambda world: {"kind": "members", "pk": world.tenant.pk}),
     "members": Route(),
@@ -42,9 +49,12 @@ ROUTES: dict[str, Route] = {
     "leave": Route(second_owner, method="post"),
     "member": Route(member_of, method="post", data=lambda world: {"role": "member"}, roles=ADMINS),
     "member-remove": Route(member_of, method="post", roles=ADMINS),
+    "member-suspend": Route(member_of, method="post", roles=ADMINS),
+    "member-resume": Route(suspended_member_of, method="post", roles=ADMINS),
+    "tenant-settings": Route(method="post", data=lambda world: {"leavers_jobs": "cancel"}, roles=OWNERS),
     "invitation-link": Route(invitation_of, roles=ADMINS),
     "invitation-revoke": Route(invitation_of, method="post", roles=ADMINS),
     "audit": Route(roles=ADMINS),
-    "audit-export": Route(method="post", roles=ADMINS),
+    "audit-export": Route(method="post", data=lambda world: {"format": "csv"}, roles=ADMINS),
 }
 ROWS: dict[str, Callable[[World], models.Model]] = {"members": lambda world: world.tenant}

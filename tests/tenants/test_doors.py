@@ -81,6 +81,7 @@ def test_the_door_takes_the_tenant_out_of_the_arguments() -> None:
     seen = in_tenant(lambda request, pk: HttpResponse(f"{request.actor.tenant} {pk}"))(
         request, tenant=tenant.slug, pk=7
     )
+    assert isinstance(seen, HttpResponse)
     assert seen.content == b"Aurora Lab 7"
 
 

@@ -158,7 +158,7 @@ async def test_another_tenants_changes_are_not_heard(world: World) -> None:
         assert "Viewer" in await socket.receive_text()
 
 
-@pytest.mark.parametrize("how", ["membership", "session", "person", "tenant"])
+@pytest.mark.parametrize("how", ["membership", "suspension", "session", "person", "tenant"])
 @pytest.mark.parametrize("when", ["at a delivery", "without one"])
 async def test_who_loses_the_right_gets_nothing_more(
     world: World, how: str, when: str, monkeypatch: pytest.MonkeyPatch
@@ -270,6 +270,8 @@ def _change_and_fail(world: World) -> None:
 def _take_away(world: World, how: str) -> None:
     if how == "membership":
         Membership.objects.filter(user=world.rui).update(ended_at=world.tenant.created_at)
+    elif how == "suspension":
+        Membership.objects.filter(user=world.rui).update(suspended_at=world.tenant.created_at)
     elif how == "session":
         User.objects.filter(pk=world.rui.pk).update(session_salt="another")
     elif how == "person":

@@ -1,0 +1,53 @@
+"""Tells who ordered, by mail, what became of the order: decided, fulfilled, failed."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.urls import reverse
+
+from clusters.models import Order, OrderKind, OrderState
+from tenants.models import Membership
+from tenants.services.outbox import queue_mail_to
+
+WHAT = {
+    OrderState.APPROVED: "Your order was approved. It is being built now.",
+    OrderState.REJECTED: "Your order was rejected. What was built for it, if anything, is taken back.",
+    OrderState.FULFILLED: "Your order is fulfilled: what it asked for was seen.",
+    OrderState.FAILED: "Your order failed: the operators gave up building it.",
+}
+NEXT = {
+    OrderState.APPROVED: "nothing. The page below shows each step; another mail comes at the end.",
+    OrderState.REJECTED: 'open the page below; "Order again with changes" starts from what you wrote.',
+    OrderState.FULFILLED: "open the page below; from there you reach the cluster.",
+    OrderState.FAILED: "open the page below. What was built stays until an owner removes it.",
+}
+
+
+def tell_orderer(order: Order) -> None:
+    """Queue the mail of the state that the order has just reached; needs the open transaction of that move.
+
+    Silent about what people do themselves, about what policy approves, and towards who is no member any more.
+    """
+    state = OrderState(order.state)
+    if state not in WHAT or (state == OrderState.APPROVED and order.decided_by_id is None):
+        return
+    here = Membership.objects.working().filter(tenant=order.tenant_id, user=order.created_by_id)
+    if not here.exists():
+        return
+    is_removed = order.kind == OrderKind.TERMINATE and state == OrderState.FULFILLED
+    queue_mail_to(
+        order.created_by,
+        subject=f"{order} of {order.tenant}: {state.label.lower()}",
+        template="order.txt",
+        context={
+            "order": order,
+            "person": order.created_by,
+            "what": f"The cluster {order.cluster_name} is removed, as you asked."
+            if is_removed
+            else WHAT[state],
+            "next": "nothing." if is_removed else NEXT[state],
+            "link": settings.PUBLIC_URL + reverse("order", args=[order.tenant.slug, order.pk]),
+        },
+        kind=f"order.{state.value}",
+        about_id=order.pk,
+    )

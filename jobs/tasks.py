@@ -1,0 +1,21 @@
+"""Celery tasks of jobs: ids only; what is due stands in the database."""
+
+from __future__ import annotations
+
+from celery import shared_task
+
+from clusters import hints
+from jobs.services import leavers
+
+
+@shared_task(name="jobs.cancel_of_leaver")  # type: ignore[untyped-decorator]
+def cancel_of_leaver(membership_id: str) -> None:
+    """End the jobs of one person who left a tenant."""
+    leavers.cancel_of_leaver(membership_id)
+
+
+@shared_task(name="jobs.cancel_due")  # type: ignore[untyped-decorator]
+def cancel_due() -> None:
+    """Everybody whose jobs are to end."""
+    for key in leavers.due():
+        hints.send(leavers.TASK, key=key, queue="default")

@@ -1,0 +1,30 @@
+"""The outbox: what went out, what waits and why. Texts are not shown: they hold links."""
+
+from __future__ import annotations
+
+from django.contrib import admin
+
+from tenants.models import OutboxMail
+from tenants.operations import OperationsAdmin, operations
+
+
+@admin.register(OutboxMail, site=operations)
+class MailAdmin(OperationsAdmin):
+    """Mails, the newest first."""
+
+    list_display = ("created_at", "to", "subject", "kind", "status", "attempts", "last_error")
+    list_filter = ("kind",)
+    search_fields = ("to", "subject", "about_id")
+    search_help_text = "Address, subject, id of the order or invitation"
+    ordering = ("-created_at", "-id")
+    fields = (
+        ("kind", "about_id"),
+        ("to", "subject"),
+        ("created_at", "sent_at", "next_try_at"),
+        ("attempts", "unclear", "last_error"),
+    )
+
+    @admin.display(description="State")
+    def status(self, row: OutboxMail) -> str:
+        """sent, waiting or ended."""
+        return row.state
