@@ -3,7 +3,16 @@
 from __future__ import annotations
 
 from clusters.models.catalogue import Flavor, Machine, MachineState, Offering, Quota, Site
-from clusters.models.cluster import Allocation, Cluster, Node, NodePool, Phase, PortBlock
+from clusters.models.cluster import (
+    Allocation,
+    AllocationStage,
+    Cluster,
+    Node,
+    NodePool,
+    Phase,
+    PortBlock,
+)
+from clusters.models.desired import DesiredPools
 from clusters.models.order import OPEN_STATES, Order, OrderKind, OrderLine, OrderState, Stack
 from clusters.models.progress import StepEvent, StepState, StepStatus
 from clusters.models.slurm import IdentityKind, SlurmEndpoint, SlurmIdentity
@@ -11,7 +20,9 @@ from clusters.models.slurm import IdentityKind, SlurmEndpoint, SlurmIdentity
 __all__ = [
     "OPEN_STATES",
     "Allocation",
+    "AllocationStage",
     "Cluster",
+    "DesiredPools",
     "Flavor",
     "IdentityKind",
     "Machine",

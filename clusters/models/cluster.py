@@ -92,7 +92,7 @@ class NodePool(models.Model):
     cluster = models.ForeignKey(Cluster, on_delete=models.PROTECT, related_name="pools")
     name = models.CharField(max_length=30)
     flavor = models.ForeignKey(Flavor, on_delete=models.PROTECT, related_name="+")
-    count = models.PositiveSmallIntegerField()
+    count = models.PositiveSmallIntegerField(help_text="Wanted; 0: the pool was removed.")
     price_per_hour = models.DecimalField(max_digits=12, decimal_places=2, help_text="Of one node, as agreed.")
 
     objects = TenantQuerySet.as_manager()
@@ -105,11 +105,20 @@ class NodePool(models.Model):
         return self.name
 
 
+class AllocationStage(models.TextChoices):
+    """How a machine leaves: emptied of jobs first, then wiped and given back. Free only after that."""
+
+    HELD = "held", "In use"
+    LEAVING = "leaving", "Being emptied"
+    RETURNING = "returning", "Being given back"
+
+
 class Allocation(models.Model):
     """A machine in a pool. A machine belongs to at most one live pool: a database rule."""
 
     machine = models.ForeignKey(Machine, on_delete=models.PROTECT, related_name="allocations")
     pool = models.ForeignKey(NodePool, on_delete=models.PROTECT, related_name="allocations")
+    stage = models.CharField(max_length=10, choices=AllocationStage, default=AllocationStage.HELD)
     allocated_at = models.DateTimeField(auto_now_add=True)
     released_at = models.DateTimeField(null=True, blank=True)
 

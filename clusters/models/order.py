@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 
-from django.core.validators import MaxValueValidator, MinValueValidator
+from django.core.validators import MaxValueValidator
 from django.db import models
 
 from clusters.models.catalogue import Flavor, Site
@@ -95,7 +95,10 @@ class OrderLine(models.Model):
     order = models.ForeignKey(Order, on_delete=models.CASCADE, related_name="lines")
     pool = models.CharField(max_length=30, help_text="Name of the node pool and of its partition.")
     flavor = models.ForeignKey(Flavor, on_delete=models.PROTECT, related_name="+")
-    count = models.PositiveSmallIntegerField(validators=[MinValueValidator(1), MaxValueValidator(64)])
+    count = models.PositiveSmallIntegerField(
+        validators=[MaxValueValidator(64)], help_text="Nodes asked for; 0: the pool is to go."
+    )
+    count_before = models.PositiveSmallIntegerField(default=0, help_text="Nodes before a resize.")
     price_per_hour = models.DecimalField(max_digits=12, decimal_places=2, help_text="Of one node, as agreed.")
 
     class Meta:
@@ -103,3 +106,13 @@ class OrderLine(models.Model):
 
     def __str__(self) -> str:
         return f"{self.count} x {self.flavor} as {self.pool}"
+
+    @property
+    def added(self) -> int:
+        """Nodes that it adds; below zero: that it takes away."""
+        return self.count - self.count_before
+
+    @property
+    def fewer(self) -> int:
+        """Nodes that it takes away."""
+        return max(-self.added, 0)

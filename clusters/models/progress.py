@@ -34,6 +34,7 @@ class StepState(models.Model):
     attempts = models.PositiveIntegerField(default=0, help_text="Errors in a row.")
     tries = models.PositiveIntegerField(default=0, help_text="How often something was asked for.")
     bugs = models.PositiveIntegerField(default=0, help_text="Errors that nobody foresaw; see the log.")
+    waits_for = models.CharField(max_length=40, blank=True, help_text="E.g. running jobs; no deadline runs.")
     observed_at = models.DateTimeField(null=True, help_text="Last look that got an answer.")
     generation = models.PositiveIntegerField(default=0, help_text="Generation for which it was last ready.")
     since = models.DateTimeField(null=True, help_text="Of the present status.")

@@ -6,7 +6,15 @@ from collections.abc import Iterable, Mapping
 
 from django.conf import settings
 
-from clusters.models import Cluster, Flavor, NodePool, Site, SlurmEndpoint, SlurmIdentity
+from clusters.models import (
+    AllocationStage,
+    Cluster,
+    Flavor,
+    NodePool,
+    Site,
+    SlurmEndpoint,
+    SlurmIdentity,
+)
 from clusters.provisioning.steps import AccountSpec, ClusterSpec, FlavorSpec, PoolSpec, StepContext
 from clusters.services.unix_ids import ports_of
 from portal.lib.crypto import unseal
@@ -37,18 +45,26 @@ def cluster_spec(cluster: Cluster) -> ClusterSpec:
         title=cluster.name,
         tenant=cluster.tenant.slug,
         installation=settings.INSTALLATION,
-        pools=tuple(_pool_spec(pool) for pool in sorted(pools, key=lambda pool: pool.name)),
+        pools=tuple(
+            spec
+            for spec in map(_pool_spec, sorted(pools, key=lambda pool: pool.name))
+            if spec.machines or spec.leaving
+        ),
         accounts=tuple(_account_specs(SlurmIdentity.objects.filter(cluster=cluster).order_by("uid"))),
         gid=cluster.gid or 0,
     )
 
 
 def _pool_spec(pool: NodePool) -> PoolSpec:
-    live = (allocation for allocation in pool.allocations.all() if allocation.released_at is None)
+    def names(stage: AllocationStage) -> tuple[str, ...]:
+        live = (one for one in pool.allocations.all() if one.released_at is None and one.stage == stage)
+        return tuple(sorted(allocation.machine.name for allocation in live))
+
     return PoolSpec(
         name=pool.name,
         flavor=flavor_spec(pool.flavor),
-        machines=tuple(sorted(allocation.machine.name for allocation in live)),
+        machines=names(AllocationStage.HELD),
+        leaving=names(AllocationStage.LEAVING),
     )
 
 

@@ -98,7 +98,7 @@ class _Run:
             self.pace.changed |= record.begin(self.lease, state, step, StepStatus.PROGRESSING)
         look = looks.forward(step, replace(self.ctx, facts=dict(self.seen_ready)))
         verdict = verdicts.of_forward(step, state, look)
-        if verdict.status == StepStatus.PROGRESSING and state.deadline_at is None:
+        if verdict.status == StepStatus.PROGRESSING and state.deadline_at is None and not look.waits_for:
             # it was ready and is not now: its time begins again
             record.begin(self.lease, state, step, StepStatus.PROGRESSING)
         self._found(state, look, verdict)

@@ -39,6 +39,11 @@ class Look:
         return self.trouble is None and seen is not None and seen.exists and seen.in_sync and seen.ready
 
     @property
+    def waits_for(self) -> str:
+        """Whom the step waits for, if it is not the outside."""
+        return self.observed.waits_for if self.trouble is None and self.observed is not None else ""
+
+    @property
     def is_gone(self) -> bool:
         """Positively not there."""
         return self.trouble is None and self.observed is not None and not self.observed.exists

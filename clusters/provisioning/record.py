@@ -63,13 +63,26 @@ def found(lease: Lease, state: StepState, look: Look, verdict: Verdict, *, gener
         state.attempts += 1
         state.bugs += look.trouble is Trouble.BUG
     state.tries += look.asked
+    state.waits_for = look.waits_for[:40]
+    if look.waits_for:
+        state.deadline_at = None  # waiting for people or their jobs is no time-out
     if look.observed is not None and look.observed.exists:
         state.facts = dict(look.observed.facts)
     if verdict.status == StepStatus.READY and look.is_ready:
         state.ready_at = state.ready_at or now
         state.deadline_at = None
         state.generation = generation
-    columns = ["attempts", "bugs", "observed_at", "tries", "facts", "ready_at", "deadline_at", "generation"]
+    columns = [
+        "attempts",
+        "bugs",
+        "observed_at",
+        "tries",
+        "facts",
+        "ready_at",
+        "deadline_at",
+        "generation",
+        "waits_for",
+    ]
     return _write(lease, state, verdict, columns)
 
 

@@ -34,6 +34,9 @@ class PoolSpec:
     name: str
     flavor: FlavorSpec
     machines: tuple[str, ...]  # names of the allocated machines at the site, sorted
+    # Machines that are to go. Nothing new runs on them, and what runs may end: until then a step that runs
+    # things on them is not in sync. Steps that only hold them may hold them or not: both are in sync.
+    leaving: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +85,7 @@ class Observed:
     ready: bool = False  # and works
     reason: str = ""  # CamelCase, shown to people
     message: str = ""  # one sentence for people; never a secret
+    waits_for: str = ""  # whom, if it is not the outside, e.g. "running jobs": then no deadline runs
     facts: Mapping[str, str] = field(default_factory=lambda: EMPTY)  # endpoint, VPC id ...; never a secret
 
 

@@ -18,7 +18,7 @@ def of_forward(step: Step, state: StepState, look: Look) -> Verdict:
     if look.trouble is not None and look.observed is None and state.status == StepStatus.READY:
         # unknown is not gone, and not fine either: what we believed stays, with the trouble beside it
         return Verdict(StepStatus.READY, look.reason, look.message, look.hint)
-    if is_late(state, clock.now()):
+    if is_late(state, clock.now()) and not look.waits_for:
         return _late(step, look)
     return Verdict(StepStatus.PROGRESSING, look.reason, look.message, look.hint)
 

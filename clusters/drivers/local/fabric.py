@@ -7,7 +7,7 @@ import datetime as dt
 from clusters.drivers.local import names
 from clusters.drivers.local.guard import guarded
 from clusters.drivers.local.ledger import Ledger
-from clusters.drivers.local.machines import site_folder
+from clusters.drivers.local.machines import leaving, site_folder
 from clusters.drivers.local.settings import LocalSettings
 from clusters.provisioning.steps import ClusterSpec, Observed, StepContext
 from portal.lib.types import JSONDict
@@ -32,10 +32,10 @@ class FabricStep:
     @guarded
     def observe(self, ctx: StepContext) -> Observed:
         """Compare both books with the spec."""
-        present = [ledger.of_cluster(ctx.spec) for ledger, _ in self._books(ctx)]
+        present = [ledger.of_cluster(ctx.spec) for ledger, _, _ in self._books(ctx)]
         if not any(present):
             return Observed(exists=False)
-        fine = present == [ledger.wanted(ctx.spec, things) for ledger, things in self._books(ctx)]
+        fine = all(ledger.fits(ctx.spec, things, spare=spare) for ledger, things, spare in self._books(ctx))
         return Observed(
             exists=True,
             in_sync=fine,
@@ -52,21 +52,21 @@ class FabricStep:
     def apply(self, ctx: StepContext) -> None:
         """Enter what is missing, take out what is too much."""
         names.check(ctx.spec, system_user=self._settings.system_user)
-        for ledger, things in self._books(ctx):
-            ledger.claim(ctx.spec, things)
+        for ledger, things, spare in self._books(ctx):
+            ledger.claim(ctx.spec, things, spare=spare)
 
     @guarded
     def remove(self, ctx: StepContext) -> None:
         """Take the ports out, then the VPC."""
-        for ledger, _ in reversed(self._books(ctx)):
+        for ledger, _, _ in reversed(self._books(ctx)):
             ledger.release(ctx.spec)
 
-    def _books(self, ctx: StepContext) -> tuple[tuple[Ledger, dict[str, JSONDict]], ...]:
+    def _books(self, ctx: StepContext) -> tuple[tuple[Ledger, dict[str, JSONDict], tuple[str, ...]], ...]:
         root, spec = site_folder(self._settings, ctx) / "fabric", ctx.spec
         ports: dict[str, JSONDict] = {
             machine: {"vpc": spec.name} for pool in spec.pools for machine in pool.machines
         }
         return (
-            (Ledger(root / "vpcs", "VPC"), {spec.name: {"tenant": spec.tenant}}),
-            (Ledger(root / "ports", "switch port"), ports),
+            (Ledger(root / "vpcs", "VPC"), {spec.name: {"tenant": spec.tenant}}, ()),
+            (Ledger(root / "ports", "switch port"), ports, leaving(spec)),
         )

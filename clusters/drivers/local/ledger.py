@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,11 +39,17 @@ class Ledger:
         """What `of_cluster` should find for these things, each with facts of its own."""
         return {label(name): {"name": name, **facts, **folder.marks(spec)} for name, facts in things.items()}
 
-    def claim(self, spec: ClusterSpec, things: dict[str, JSONDict]) -> None:
-        """Make the entries be exactly these. Raises NameTaken or MachineTaken."""
+    def fits(self, spec: ClusterSpec, things: dict[str, JSONDict], *, spare: Collection[str] = ()) -> bool:
+        """Whether the entries are these; those of spare things may be there or not."""
+        wanted, present = self.wanted(spec, things), self.of_cluster(spec)
+        beyond = present.keys() - wanted.keys() - {label(name) for name in spare}
+        return not beyond and wanted.items() <= present.items()
+
+    def claim(self, spec: ClusterSpec, things: dict[str, JSONDict], *, spare: Collection[str] = ()) -> None:
+        """Make the entries be exactly these; those of spare things stay. Raises NameTaken or MachineTaken."""
         files.ensure_folders(self.root)
         wanted, present = self.wanted(spec, things), self.of_cluster(spec)
-        for stem in present.keys() - wanted.keys():
+        for stem in present.keys() - wanted.keys() - {label(name) for name in spare}:
             self._path(stem).unlink(missing_ok=True)
         for stem, content in wanted.items():
             if stem not in present:

@@ -42,7 +42,7 @@ class MachinesStep:
         present = ledger.of_cluster(ctx.spec)
         if not present:
             return Observed(exists=False)
-        fine = present == ledger.wanted(ctx.spec, _things(ctx.spec))
+        fine = ledger.fits(ctx.spec, _things(ctx.spec), spare=leaving(ctx.spec))
         return Observed(
             exists=True,
             in_sync=fine,
@@ -56,7 +56,7 @@ class MachinesStep:
     def apply(self, ctx: StepContext) -> None:
         """Enter what is missing, take out what is too much."""
         names.check(ctx.spec, system_user=self._settings.system_user)
-        self._ledger(ctx).claim(ctx.spec, _things(ctx.spec))
+        self._ledger(ctx).claim(ctx.spec, _things(ctx.spec), spare=leaving(ctx.spec))
 
     @guarded
     def remove(self, ctx: StepContext) -> None:
@@ -65,6 +65,11 @@ class MachinesStep:
 
     def _ledger(self, ctx: StepContext) -> Ledger:
         return Ledger(site_folder(self._settings, ctx) / "machines", "machine")
+
+
+def leaving(spec: ClusterSpec) -> tuple[str, ...]:
+    """Machines that are still being emptied."""
+    return tuple(machine for pool in spec.pools for machine in pool.leaving)
 
 
 def _things(spec: ClusterSpec) -> dict[str, JSONDict]:

@@ -73,7 +73,7 @@ def check(spec: ClusterSpec, *, system_user: str) -> None:
     check_cluster(spec)
     _require(is_free_id(spec.gid), "the cluster's group id")
     _require(len({pool.name for pool in spec.pools}) == len(spec.pools), "two pools' name")
-    machines = [machine for pool in spec.pools for machine in pool.machines]
+    machines = [machine for pool in spec.pools for machine in (*pool.machines, *pool.leaving)]
     _require(len(set(machines)) == len(machines), "a machine that stands in two pools")
     for pool in spec.pools:
         _check_pool(pool)
@@ -90,7 +90,7 @@ def _check_pool(pool: PoolSpec) -> None:
     _require(flavor.gpu_type == "" or GPU_TYPE.fullmatch(flavor.gpu_type), "a flavor's GPU type")
     numbers = 0 <= flavor.gpu_count <= 64 and 1 <= flavor.cpus <= 1024 and 1 <= flavor.memory_mib <= 2**26
     _require(numbers, "a flavor's number of GPUs, CPUs or MiB")
-    _require(all(0 < len(machine) <= 253 for machine in pool.machines), "a machine's name")
+    _require(all(0 < len(machine) <= 253 for machine in (*pool.machines, *pool.leaving)), "a machine's name")
 
 
 def _check_account(account: AccountSpec, gid: int, system_user: str) -> None:

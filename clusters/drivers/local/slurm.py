@@ -11,7 +11,17 @@ from pathlib import Path
 
 from clusters.clients.slurmrest import tokens
 from clusters.clients.slurmrest.models import NodeRecord
-from clusters.drivers.local import daemons, enclosure, files, folder, names, slurm_plan, slurmconf, unix
+from clusters.drivers.local import (
+    daemons,
+    enclosure,
+    files,
+    folder,
+    names,
+    queue,
+    slurm_plan,
+    slurmconf,
+    unix,
+)
 from clusters.drivers.local.daemons import Daemon, Running
 from clusters.drivers.local.folder import ClusterFolder
 from clusters.drivers.local.guard import guarded
@@ -22,6 +32,7 @@ from clusters.provisioning.steps import ClusterSpec, Observed, StepContext
 from portal.lib.errors import OutsideError, PermanentError, TemporaryError
 
 KEY = "slurm-jwt-key"
+BUSY = "NodesBusy"
 ABSENT = Observed(exists=False)
 SHARED = "shared: this machine lets nobody give jobs a /tmp of their own"
 LISTENING = {"slurmrestd": slurmconf.REST, "slurmctld": slurmconf.CONTROLLER}
@@ -105,7 +116,8 @@ class SlurmStep:
             in_sync=not outdated and reason != "NodesLeaving",
             ready=not reason,
             reason=reason,
-            message=message,
+            message=f"{message}{queue.told(home, wanted.rendered.leaving)}" if reason == BUSY else message,
+            waits_for="running jobs" if reason == BUSY else "",
             facts=facts,
         )
 
@@ -178,10 +190,17 @@ class SlurmStep:
             "api_version": slurm_plan.api_version(),
             "cluster_name": ctx.spec.name,
             "release": slurm_plan.release(),
-            "nodes": ",".join(wanted.staying),
+            "nodes": self._named(ctx, wanted.staying),
             "slurm_conf": str(home.conf),
             "temporary_folders": "own" if enclosure.is_allowed() else SHARED,
         }
+
+    def _named(self, ctx: StepContext, nodes: Collection[str]) -> str:
+        """Each node, with its machine where that is called otherwise: node=machine."""
+        longest = names.longest_node_name(self._settings.clusters)
+        machines = [machine for pool in ctx.spec.pools for machine in pool.machines]
+        of = {names.node_name(machine, longest): machine for machine in machines}
+        return ",".join(node if of.get(node, node) == node else f"{node}={of[node]}" for node in nodes)
 
     # -- looking
 
@@ -213,7 +232,7 @@ class SlurmStep:
             return "NodesLeaving", f"To be taken out: {', '.join(sorted(idle))}."
         if leaving:
             return (
-                "NodesBusy",
+                BUSY,
                 f"Takes no new jobs and leaves when its jobs end: {', '.join(sorted(leaving))}.",
             )
         return "", ""

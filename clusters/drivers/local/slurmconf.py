@@ -12,6 +12,7 @@ from clusters.provisioning.steps import ClusterSpec, FlavorSpec, PoolSpec
 from portal.lib.errors import PermanentError
 
 REST, CONTROLLER, FIRST_NODE = 0, 1, 10  # offsets in the cluster's block of ports
+DEFAULT_LINE = re.compile(r"^PartitionName=(\S+) .*?\bDefault=YES\b", re.MULTILINE)
 NODE_LINE = re.compile(
     r"^NodeName=(?P<name>\S+) .*?\bPort=(?P<port>\d+) CPUs=(?P<cpus>\d+) .*?\bRealMemory=(?P<memory>\d+)"
     r"(?: Gres=gpu:(?:(?P<gpu>[^:\s]+):)?(?P<gpus>\d+))? ",
@@ -96,7 +97,8 @@ def render(
 ) -> Rendered:
     """Render a checked spec. `old` is the present slurm.conf: nodes in it keep their ports.
 
-    Of those that the spec no longer has, each stays without a partition until it stands in `gone`.
+    Of those that the spec no longer has or is about to give up, each stays without a partition until it
+    stands in `gone`. The default partition stays the default.
     """
     longest = longest_node_name(folder.root.parent)
     names = {m: node_name(m, longest) for pool in spec.pools for m in pool.machines}
@@ -109,10 +111,11 @@ def render(
     )
     nodes = [Node(node.name, assigned[node.name], node.flavor) for node in leaving]
     partitions = []
-    for index, pool in enumerate(spec.pools):
+    default = _default(spec, old)
+    for pool in spec.pools:
         mine = [Node(names[machine], assigned[names[machine]], pool.flavor) for machine in pool.machines]
         nodes += mine
-        partitions.append(_partition_line(pool, mine, is_default=index == 0))
+        partitions.append(_partition_line(pool, mine, is_default=pool.name == default))
     head = COMMON.format(
         name=spec.name, controller=ports[CONTROLLER], slurm_user=slurm_user, root=folder.root
     )
@@ -125,6 +128,12 @@ def render(
         tuple(nodes),
         frozenset(node.name for node in leaving),
     )
+
+
+def _default(spec: ClusterSpec, old: str) -> str:
+    """The partition for jobs that name none: the one that is it already, as long as it has machines."""
+    stay = [pool.name for pool in spec.pools if pool.machines]
+    return next((name for name in (*DEFAULT_LINE.findall(old), *stay) if name in stay), "")
 
 
 def _nodes_in(old: str) -> list[Node]:
@@ -180,7 +189,9 @@ def _partition_line(pool: PoolSpec, nodes: list[Node], *, is_default: bool) -> s
     default = "YES" if is_default else "NO"
     members = f" Nodes={names}" if names else ""
     limits = f"DefaultTime=60 MaxTime=7-0 DefMemPerCPU={memory}"
-    return f"PartitionName={pool.name}{members} Default={default} {limits} State=UP"
+    # of a pool that goes altogether the jobs may end; new ones are refused
+    state = "UP" if nodes else "DRAIN"
+    return f"PartitionName={pool.name}{members} Default={default} {limits} State={state}"
 
 
 def _gres_line(node: Node, folder: ClusterFolder) -> str:

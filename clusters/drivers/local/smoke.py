@@ -49,15 +49,23 @@ class SmokeStep:
         record = files.read_json(home.state("smoke")) if folder.is_ours(home, ctx.spec) else None
         if record is None:
             return Observed(exists=False)
-        problems = [
-            self._look(ctx, home, record, pool) for pool in ctx.spec.pools if not _shown(record, pool)
-        ]
+        pools = [pool for pool in _pools(ctx.spec) if not _shown(record, pool)]
+        problems = [(self._look(ctx, home, record, pool), pool) for pool in pools]
         facts = {f"output.{pool}": str(entry["output"]) for pool, entry in record["shown"].items()}
-        waiting = [problem for problem in problems if problem is not None]
+        waiting = [(problem, pool.name) for problem, pool in problems if problem is not None]
         if not waiting:
             return Observed(exists=True, in_sync=True, ready=True, facts=facts)
-        in_sync, reason, message = min(waiting)  # what needs an apply comes first
-        return Observed(exists=True, in_sync=in_sync, reason=reason, message=message, facts=facts)
+        (in_sync, reason, message), pool_name = min(waiting)  # what needs an apply comes first
+        # in a pool that grows, other jobs may come first; of a new pool the first job is ours
+        behind = reason == "SmokeJobWaits" and pool_name in record["shown"]
+        return Observed(
+            exists=True,
+            in_sync=in_sync,
+            reason=reason,
+            message=message,
+            waits_for="jobs ahead in the queue" if behind else "",
+            facts=facts,
+        )
 
     @guarded
     def apply(self, ctx: StepContext) -> None:
@@ -67,11 +75,11 @@ class SmokeStep:
         with folder.alone(home):
             found = files.read_json(home.state("smoke"))
             record = found or {"shown": {}, "tried": {}}
-            known = {pool.name for pool in ctx.spec.pools}
+            known = {pool.name for pool in _pools(ctx.spec)}
             record = {
                 part: {k: v for k, v in record[part].items() if k in known} for part in ("shown", "tried")
             }
-            for pool in ctx.spec.pools:
+            for pool in _pools(ctx.spec):
                 if _shown(record, pool):
                     continue
                 seen = self._look(ctx, home, record, pool, remember=False)
@@ -144,6 +152,10 @@ class SmokeStep:
             job_id = smoke.submit(gateway, pool=pool, home=str(output.parent), output=str(output), mark=mark)
         fresh["job"] = int(job_id)
         files.write_json(home.state("smoke"), record)
+
+
+def _pools(spec: ClusterSpec) -> list[PoolSpec]:
+    return [pool for pool in spec.pools if pool.machines]  # of one that only empties nothing is to be shown
 
 
 def _account(spec: ClusterSpec) -> AccountSpec:
