@@ -32,6 +32,6 @@ class ClustersConfig(AppConfig):
                 "cluster.retried": "tried again to build",
                 "cluster.paused": "paused",
                 "cluster.resumed": "resumed",
-                "cluster.given_up": "gave up building",
+                "cluster.given_up": "gave up building or changing",
             }
         )

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import uuid
 
-from clusters.models import OPEN_STATES, Cluster, Order
+from clusters.models import Cluster, Order
 from tenants.live.topics import Topic
 
+LAST_ORDERS = 3
 OVERVIEW, ORDER = "tenant-overview", "order"
 CLUSTER, NODES, STEPS, EVENTS = "cluster", "cluster-nodes", "cluster-steps", "cluster-events"
 
@@ -22,8 +23,12 @@ def of_order(order: Order) -> tuple[Topic, ...]:
 
 
 def of_cluster(cluster: Cluster) -> tuple[Topic, ...]:
-    """The pages of a cluster, those of its open orders, and the overview."""
-    orders = Order.objects.filter(cluster=cluster, state__in=OPEN_STATES).values_list("pk", flat=True)
+    """The pages of a cluster, those of its last orders, and the overview.
+
+    The open ones are always among the last; a cancelled one is followed until all of it is taken back.
+    """
+    orders = Order.objects.filter(cluster=cluster).order_by("-created_at").values_list("pk", flat=True)
+    orders = orders[:LAST_ORDERS]
     return (
         *(Topic(cluster.tenant_id, kind, cluster.pk) for kind in (CLUSTER, NODES, STEPS, EVENTS)),
         *(Topic(cluster.tenant_id, ORDER, key) for key in orders),

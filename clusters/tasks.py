@@ -9,7 +9,7 @@ from celery import shared_task
 from django.db.models import Q
 
 from clusters import hints
-from clusters.models import Cluster, Order, OrderKind, OrderState, Phase
+from clusters.models import Cluster, Order, OrderState, Phase
 from clusters.provisioning import engine, plan
 from clusters.services.clusters import begin_due_removal
 from portal.lib import clock
@@ -58,7 +58,7 @@ def _plans_due(now: dt.datetime) -> None:
     unplanned = Q(planned_at=None) | Q(plan_hash="", planned_at__lt=now - PLAN_AGAIN)
     unplanned |= Q(planned_at__lt=now - PLAN_AFRESH)
     waiting = (
-        Order.objects.filter(unplanned, state=OrderState.SUBMITTED, kind=OrderKind.CREATE)
+        Order.objects.filter(unplanned, state=OrderState.SUBMITTED)
         .order_by("submitted_at")
         .values_list("pk", "site__task_queue")
     )

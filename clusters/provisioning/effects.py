@@ -24,6 +24,7 @@ from clusters.models import (
 )
 from clusters.provisioning.lease import Lease, held
 from clusters.provisioning.pace import Pace
+from clusters.services import desired
 from clusters.services.moves import move
 from portal.lib import clock
 from portal.lib.errors import OutsideError
@@ -121,6 +122,13 @@ def _became_ready(cluster: Cluster, lease: Lease) -> None:
     if cluster.ready_at is None:
         cluster.ready_at = clock.now()
         _fulfil(cluster, OrderKind.CREATE)
+    if lease.generation != cluster.generation:
+        return  # something else is wanted since; what was seen says nothing about that
+    # columns that are written below must not be read again before
+    cluster.save(update_fields=["observed_generation", "ready_at"])
+    if not desired.give_back_emptied(cluster):
+        desired.free_returned(cluster)
+        _fulfil(cluster, OrderKind.RESIZE)
 
 
 def _became_deleted(cluster: Cluster) -> None:

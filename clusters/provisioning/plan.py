@@ -13,6 +13,7 @@ from clusters.models import Machine, Order, OrderKind, OrderLine, OrderState, Si
 from clusters.names import nodes
 from clusters.provisioning.context import flavor_spec
 from clusters.provisioning.registry import steps_for
+from clusters.provisioning.resize_plan import resize_plan
 from clusters.provisioning.steps import ClusterSpec, PoolSpec
 from clusters.services.allocation import planned_machines
 from clusters.services.capacity import free_machines
@@ -29,8 +30,8 @@ log = structlog.get_logger(__name__)
 def make_plan(order_id: str) -> None:
     """Make the plan of an order that waits for approval, and store it. Any other order: nothing to do."""
     order = (
-        Order.objects.select_related("site", "tenant")
-        .filter(pk=order_id, state=OrderState.SUBMITTED, kind=OrderKind.CREATE)
+        Order.objects.select_related("site", "tenant", "cluster")
+        .filter(pk=order_id, state=OrderState.SUBMITTED)
         .first()
     )
     if order is None:
@@ -50,6 +51,8 @@ def plan_for(order: Order) -> JSONDict:
     Raises PermanentError NoCapacity when the site has too few free machines now.
     """
     pools = _choose(order)
+    if order.kind == OrderKind.RESIZE:
+        return resize_plan(order, pools)
     spec = ClusterSpec(
         id=str(order.future_cluster_id),
         name=f"c-{short_name(order.future_cluster_id)}",
@@ -96,14 +99,14 @@ def _choose(order: Order) -> list[tuple[OrderLine, list[Machine]]]:
         free = [machine for machine in free_machines(order.site, line.flavor) if machine.pk not in taken]
         # machines of other plans come last: two orders that wait should not want the same ones
         free.sort(key=lambda machine: (machine.pk in promised, machine.name))
-        if len(free) < line.count:
+        if len(free) < line.added:
             raise PermanentError(
                 "NoCapacity",
                 f"{order.site.name} has only {nodes(len(free))} of {line.flavor.name} free;"
-                f" pool {line.pool} needs {line.count}.",
+                f" pool {line.pool} needs {line.added}.",
                 hint="Free or add machines; the plan is made again by itself.",
             )
-        chosen.append((line, sorted(free[: line.count], key=lambda machine: machine.name)))
+        chosen.append((line, sorted(free[: max(line.added, 0)], key=lambda machine: machine.name)))
         taken |= {machine.pk for machine in chosen[-1][1]}
     return chosen
 

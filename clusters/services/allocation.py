@@ -18,7 +18,7 @@ from clusters.models import (
     SlurmEndpoint,
     Stack,
 )
-from clusters.services import capacity, identities
+from clusters.services import capacity, desired, identities
 from clusters.services.plans import PlanChanged
 from clusters.services.unix_ids import give_ports, next_unix_id
 from clusters.services.wake import wake
@@ -32,7 +32,7 @@ def make_cluster(order: Order) -> Cluster:
 
     Needs an open transaction. Raises PlanChanged when a machine is no longer free.
     """
-    machines = _take(order)
+    machines = take(order)
     cluster = Cluster.objects.create(
         id=order.future_cluster_id,
         tenant=order.tenant,
@@ -51,6 +51,7 @@ def make_cluster(order: Order) -> Cluster:
     if order.stack == Stack.SLURM:
         SlurmEndpoint.objects.create(cluster=cluster, sealed_jwt_key=seal(secrets.token_bytes(KEY_BYTES)))
         identities.sync(cluster)
+    desired.remember(cluster)
     wake(cluster)
     return cluster
 
@@ -63,7 +64,8 @@ def planned_machines(order: Order) -> dict[str, list[UUID]]:
     }
 
 
-def _take(order: Order) -> Mapping[str, list[Machine]]:
+def take(order: Order) -> Mapping[str, list[Machine]]:
+    """The free machines that the plan names, by pool, locked. Raises PlanChanged when one is not free."""
     planned = planned_machines(order)
     pool_of = {key: pool for pool, keys in planned.items() for key in keys}
     found: dict[str, list[Machine]] = defaultdict(list)

@@ -10,7 +10,9 @@ from uuid import UUID, uuid4
 
 from clusters import live
 from clusters.models import Cluster, Order, OrderKind, OrderState, Phase
+from clusters.services import desired
 from clusters.services.moves import move
+from clusters.services.policy import approve_by_policy
 from clusters.services.wake import wake
 from portal.lib import clock
 from portal.lib.errors import BadInput, NotAllowed, WrongState
@@ -39,9 +41,8 @@ def terminate_cluster(
             raise BadInput(fields={"confirm": f"Type {row.name} to confirm."})
         # what never became ready, or was given up, holds nothing that a grace could save
         now_then = at_once or not row.was_ready or row.phase == Phase.FAILED
+        _end_open_orders(row, done, removed_at_once=now_then)
         order = _termination(actor, row, key or uuid4())
-        for building in Order.objects.filter(cluster=row, kind=OrderKind.CREATE, state=OrderState.APPROVED):
-            move(building, OrderState.APPROVED, OrderState.CANCELLED, ended_at=clock.now())
         if now_then:
             begin_removal(row)
         else:
@@ -96,19 +97,36 @@ def resume(*, actor: Actor, cluster: Cluster) -> None:
 
 
 def give_up(*, actor: Actor, cluster: Cluster, note: str) -> None:
-    """Declare a build failed. What was built stays until the tenant's owner removes it."""
-    if not note.strip() or len(note) > 2000:
+    """Declare what is under way failed; the only thing that does. Raises BadInput, NotAllowed, WrongState.
+
+    Of a build, what was built stays until the tenant's owner removes it. A cluster that was ready goes
+    back to what it was before the change; nothing of it is removed.
+    """
+    if not note.strip() or len(note) > 2000 or "\0" in note:
         raise BadInput(fields={"note": "Say why, in at most 2000 characters: the tenant reads it."})
     with _verb("cluster.given_up", actor, cluster) as (row, done):
         _refuse_ended(row)
-        if row.was_ready or not row.wanted:
-            raise WrongState(f"Only a build that never became ready can be given up; {row.name} is another.")
-        order = Order.objects.filter(cluster=row, kind=OrderKind.CREATE).get()
+        order = under_way(row)
+        if order is None:
+            raise WrongState(f"Only a build or a change can be given up; none is under way at {row.name}.")
         move(order, OrderState.APPROVED, OrderState.FAILED, ended_at=clock.now(), decision_note=note)
-        wake(row, phase=Phase.FAILED, reason="GivenUp", message=note)
-        Cluster.objects.filter(pk=row.pk).update(next_reconcile_at=None)
-        done.detail = {"note": note}
+        if order.kind == OrderKind.CREATE:
+            wake(row, phase=Phase.FAILED, reason="GivenUp", message=note)
+            Cluster.objects.filter(pk=row.pk).update(next_reconcile_at=None)
+        else:
+            desired.go_back(row, order)
+        done.detail = {"note": note, "order": str(order.pk)}
         done.publish(*live.of_order(order), *live.of_cluster(row))
+
+
+def under_way(cluster: Cluster) -> Order | None:
+    """The approved order that the cluster is being built or changed for, if it is to stay."""
+    if not cluster.wanted:
+        return None
+    kinds = [OrderKind.CREATE, OrderKind.RESIZE]
+    rows = Order.objects.filter(cluster=cluster, kind__in=kinds, state=OrderState.APPROVED)
+    found: Order | None = rows.first()
+    return found
 
 
 @contextmanager
@@ -131,6 +149,18 @@ def _refuse_ended(cluster: Cluster) -> None:
         raise WrongState(f"{cluster.name} is {cluster.get_phase_display().lower()}.")
 
 
+def _end_open_orders(cluster: Cluster, done: Command, *, removed_at_once: bool) -> None:
+    """An end wins over whatever is open; if the cluster lives on for its grace, a change is taken back."""
+    rows = Order.objects.filter(
+        cluster=cluster, state__in=[OrderState.SUBMITTED, OrderState.APPROVED]
+    ).exclude(kind=OrderKind.TERMINATE)
+    for order in rows:
+        move(order, OrderState(order.state), OrderState.CANCELLED, ended_at=clock.now())
+        if order.kind == OrderKind.RESIZE and not removed_at_once:
+            desired.go_back(cluster, order)
+        done.publish(*live.of_order(order))
+
+
 def _termination(actor: Actor, cluster: Cluster, key: UUID) -> Order:
     if actor.user is None:
         raise NotAllowed
@@ -149,5 +179,5 @@ def _termination(actor: Actor, cluster: Cluster, key: UUID) -> Order:
         created_by=actor.user,
     )
     move(order, OrderState.DRAFT, OrderState.SUBMITTED, submitted_at=clock.now())
-    move(order, OrderState.SUBMITTED, OrderState.APPROVED, decided_at=clock.now(), decision_note="By policy.")
+    approve_by_policy(order, "By policy: an owner may end a cluster without an operator.")
     return order

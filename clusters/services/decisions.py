@@ -7,14 +7,16 @@ from collections import Counter
 from django.db import IntegrityError
 
 from clusters import hints, live
-from clusters.models import Flavor, Order, OrderState
+from clusters.models import Cluster, Flavor, Order, OrderKind, OrderState
 from clusters.services import capacity
-from clusters.services.allocation import make_cluster
+from clusters.services.allocation import make_cluster, take
+from clusters.services.changes import begin, require_changeable
 from clusters.services.moves import move
 from clusters.services.orders import lock_cluster, take_back
 from clusters.services.plans import PlanChanged, still_holds
 from portal.lib import clock
 from portal.lib.errors import BadInput, NotAllowed, WrongState
+from portal.lib.types import JSONDict
 from tenants.actor import Actor
 from tenants.commands import command
 from tenants.models import Membership, Tenant
@@ -23,7 +25,7 @@ NOTE_LENGTH = 2000
 
 
 def approve_order(*, actor: Actor, order: Order, plan_hash: str, note: str = "") -> Order:
-    """Approve exactly the plan that was seen: allocate its machines and set the build in motion.
+    """Approve exactly the plan that was seen: allocate its machines and set the build or change in motion.
 
     Raises NotAllowed, WrongState (PlanChanged if a new plan is needed, which is then being made) and
     BadInput; then nothing was changed.
@@ -33,12 +35,11 @@ def approve_order(*, actor: Actor, order: Order, plan_hash: str, note: str = "")
     try:
         with command("order.approved", actor=actor, target=order) as done:
             tenant = Tenant.objects.select_for_update(no_key=True).get(pk=order.tenant_id)
+            cluster = lock_cluster(order)
             columns = {"decided_by": actor.user, "decided_at": clock.now(), "decision_note": note}
             move(order, OrderState.SUBMITTED, OrderState.APPROVED, **columns)
             _check_holds(order, tenant, plan_hash)
-            order.cluster = make_cluster(order)
-            order.save(update_fields=["cluster"])
-            done.detail = {"plan": plan_hash, "note": note, "cluster": order.cluster.external_name}
+            done.detail = {"plan": plan_hash, "note": note} | _set_in_motion(order, cluster)
             done.publish(*live.of_order(order))
     except PlanChanged:
         order.refresh_from_db()
@@ -53,10 +54,22 @@ def approve_order(*, actor: Actor, order: Order, plan_hash: str, note: str = "")
     return order
 
 
+def _set_in_motion(order: Order, cluster: Cluster | None) -> JSONDict:
+    if order.kind == OrderKind.CREATE:
+        order.cluster = make_cluster(order)
+        order.save(update_fields=["cluster"])
+        return {"cluster": order.cluster.external_name}
+    if order.kind != OrderKind.RESIZE or cluster is None:
+        raise WrongState(f"{order.get_kind_display()}: no operator decides about this.")
+    require_changeable(cluster, but=order)
+    leaving = begin(order, cluster, take(order))
+    return {"cluster": cluster.external_name, "leaving": [machine.name for machine in leaving]}
+
+
 def reject_order(*, actor: Actor, order: Order, note: str) -> Order:
     """Say no, with a reason for the tenant. After an approval it takes back what was built so far.
 
-    Raises NotAllowed, WrongState (too late: the cluster is ready) and BadInput.
+    A change goes back to what was before. Raises NotAllowed, WrongState (too late) and BadInput.
     """
     require_decider(actor, order)
     _check_note(note)
@@ -96,9 +109,10 @@ def _check_holds(order: Order, tenant: Tenant, plan_hash: str) -> None:
         raise WrongState(f"{order.site} takes no orders at present.")
     wanted: Counter[Flavor] = Counter()
     for line in order.lines.select_related("flavor"):
-        wanted[line.flavor] += line.count
+        wanted[line.flavor] += line.added
     # what still waits does not count: this order is decided first
-    if refused := capacity.over_quota(tenant, wanted, besides={}):
+    more = {flavor: count for flavor, count in wanted.items() if count > 0}
+    if refused := capacity.over_quota(tenant, more, besides={}):
         raise WrongState(" ".join(refused.values()))
     if not still_holds(order, plan_hash):
         raise PlanChanged(

@@ -5,24 +5,44 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from clusters.models import Order, OrderState
+from clusters.models import Order, OrderKind, OrderState
 from clusters.services.notices import tell_orderer
 from portal.lib.errors import WrongState
 
-ALLOWED: Mapping[OrderState, frozenset[OrderState]] = MappingProxyType(
+Moves = Mapping[OrderState, frozenset[OrderState]]
+NONE: frozenset[OrderState] = frozenset()
+
+# Drafts live only inside the transaction of a submit. Rejected after approval: an operator takes it back.
+DECIDED: Moves = MappingProxyType(
     {
-        OrderState.DRAFT: frozenset({OrderState.SUBMITTED, OrderState.CANCELLED}),
+        OrderState.DRAFT: frozenset({OrderState.SUBMITTED}),
         OrderState.SUBMITTED: frozenset({OrderState.APPROVED, OrderState.REJECTED, OrderState.CANCELLED}),
-        # rejected after approval: an operator takes back what was built
         OrderState.APPROVED: frozenset(
             {OrderState.FULFILLED, OrderState.REJECTED, OrderState.CANCELLED, OrderState.FAILED}
         ),
-        OrderState.FULFILLED: frozenset(),
-        OrderState.REJECTED: frozenset(),
-        OrderState.CANCELLED: frozenset(),
-        OrderState.FAILED: frozenset(),
     }
 )
+# No operator is needed, so none can say no; and what is being removed is removed, however long it takes.
+BY_POLICY: Moves = MappingProxyType(
+    {
+        OrderState.DRAFT: frozenset({OrderState.SUBMITTED}),
+        OrderState.SUBMITTED: frozenset({OrderState.APPROVED}),
+        OrderState.APPROVED: frozenset({OrderState.FULFILLED, OrderState.CANCELLED}),
+    }
+)
+ALLOWED: Mapping[OrderKind, Moves] = MappingProxyType(
+    {
+        OrderKind.CREATE: DECIDED,
+        OrderKind.RESIZE: DECIDED,
+        OrderKind.RENEW: DECIDED,
+        OrderKind.TERMINATE: BY_POLICY,
+    }
+)
+
+
+def allowed(kind: OrderKind | str, source: OrderState) -> frozenset[OrderState]:
+    """Where an order of this kind may go from a state; from an end nowhere."""
+    return ALLOWED[OrderKind(kind)].get(source, NONE)
 
 
 def move(order: Order, source: OrderState, target: OrderState, **columns: object) -> None:
@@ -30,8 +50,10 @@ def move(order: Order, source: OrderState, target: OrderState, **columns: object
 
     Raises WrongState, which names the present state; then nothing was changed.
     """
-    if target not in ALLOWED[source]:
-        raise WrongState(f"An order that is {words(source)} cannot become {words(target)}.")
+    if target not in allowed(order.kind, source):
+        raise WrongState(
+            f"{order.get_kind_display()}: an order that is {words(source)} cannot become {words(target)}."
+        )
     hit = Order.objects.filter(pk=order.pk, state=source).update(state=target, **columns)
     if hit != 1:
         order.refresh_from_db(fields=["state"])

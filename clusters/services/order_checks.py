@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from uuid import UUID
 
-from django.db.models import Sum
+from django.db.models import F, Sum
 
 from clusters.models import Cluster, Flavor, Offering, Order, OrderKind, OrderLine, OrderState, Site, Stack
 from clusters.names import NameRefused, cluster_name, nodes, pool_name
@@ -87,22 +87,25 @@ def _check_pools(request: OrderRequest, wrong: dict[str, str]) -> tuple[str, ...
         wrong["pools"] = f"An order has 1 to {MOST_POOLS} pools."
     elif len({pool.offering.currency for pool in request.pools}) > 1:
         wrong["pools"] = "These offerings are in different currencies; order them one by one."
-    names = [_check_pool(request.site, index, pool, wrong) for index, pool in enumerate(request.pools)]
+    names = [
+        check_pool(request.site, f"pools.{index}", pool, wrong) for index, pool in enumerate(request.pools)
+    ]
     for index, name in enumerate(names):
         if name and name in names[:index]:
             wrong[f"pools.{index}.name"] = f"Two pools would both be called {name}."
     return tuple(names)
 
 
-def _check_pool(site: Site, index: int, pool: PoolRequest, wrong: dict[str, str]) -> str:
+def check_pool(site: Site, field: str, pool: PoolRequest, wrong: dict[str, str]) -> str:
+    """The safe name of a new pool, or "" with what is wrong beside `field`.name, .offering or .count."""
     if not 1 <= pool.count <= MOST_NODES:
-        wrong[f"pools.{index}.count"] = f"1 to {MOST_NODES} nodes."
+        wrong[f"{field}.count"] = f"1 to {MOST_NODES} nodes."
     if not pool.offering.active or pool.offering.site_id != site.pk:
-        wrong[f"pools.{index}.offering"] = "This is not offered at this site."
+        wrong[f"{field}.offering"] = "This is not offered at this site."
     try:
         return pool_name(pool.name)
     except NameRefused as refused:
-        wrong[f"pools.{index}.name"] = str(refused)
+        wrong[f"{field}.name"] = str(refused)
         return ""
 
 
@@ -137,9 +140,8 @@ def name_in_use(tenant: Tenant, name: str) -> bool:
 
 def waiting_nodes(tenant: Tenant, *, but: Order | None = None) -> dict[UUID, int]:
     """Nodes in orders that wait for approval, by flavor."""
-    lines = OrderLine.objects.filter(
-        order__tenant=tenant, order__state=OrderState.SUBMITTED, order__kind=OrderKind.CREATE
-    )
+    lines = OrderLine.objects.filter(order__tenant=tenant, order__state=OrderState.SUBMITTED)
     if but is not None:
         lines = lines.exclude(order=but)
-    return dict(lines.values("flavor_id").annotate(nodes=Sum("count")).values_list("flavor_id", "nodes"))
+    more = lines.values("flavor_id").annotate(nodes=Sum(F("count") - F("count_before")))
+    return {flavor: nodes for flavor, nodes in more.values_list("flavor_id", "nodes") if nodes > 0}

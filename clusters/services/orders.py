@@ -8,6 +8,7 @@ from django.db import IntegrityError
 
 from clusters import hints, live
 from clusters.models import Cluster, Order, OrderKind, OrderLine, OrderState, Phase
+from clusters.services import desired
 from clusters.services.moves import move
 from clusters.services.order_checks import OrderRequest, SafeNames, check, check_place
 from clusters.services.wake import wake
@@ -25,19 +26,19 @@ def submit_order(*, actor: Actor, key: UUID, request: OrderRequest) -> Order:
     Raises NotAllowed, WrongState and BadInput (fields as of order_checks.check).
     """
     require(actor, Action.ORDER)
-    if known := _known(actor, key):
+    if known := known_order(actor, key):
         return known
     names = check(request)
     try:
         return _submit(actor=actor, key=key, request=request, names=names)
-    except _SentTwice as twice:
+    except SentTwice as twice:
         return twice.order
     except IntegrityError:
         # keys are random: this one was copied from somebody else's form
         raise WrongState("This form was already used.", hint="Open the order form again.") from None
 
 
-class _SentTwice(Exception):
+class SentTwice(Exception):
     """Two sends of one form at the same moment, and the other one won: undo this one."""
 
     def __init__(self, order: Order) -> None:
@@ -46,8 +47,9 @@ class _SentTwice(Exception):
 
 
 def cancel_order(*, actor: Actor, order: Order) -> Order:
-    """Take back an order before its decision, or one of which the cluster never became ready.
+    """Take back an order before its decision, or while what it asked for is not there yet.
 
+    What a create built is removed; a resize goes back to what was before; a scheduled removal is dropped.
     Raises WrongState when it is too late; then nothing was changed.
     """
     require(actor, Action.ORDER)
@@ -56,6 +58,7 @@ def cancel_order(*, actor: Actor, order: Order) -> Order:
         source = OrderState.APPROVED if order.state == OrderState.APPROVED else OrderState.SUBMITTED
         move(order, source, OrderState.CANCELLED, ended_at=clock.now())
         take_back(order, cluster)
+        done.detail = {"was": source}
         done.publish(*live.of_order(order))
     return order
 
@@ -71,9 +74,14 @@ def lock_cluster(order: Order) -> Cluster | None:
 def take_back(order: Order, cluster: Cluster | None) -> None:
     """Undo what an ended order set in motion. Needs an open transaction and the cluster locked.
 
-    A create that never became ready is removed, backwards; a scheduled termination is dropped.
+    A create that never became ready is removed, backwards; a scheduled termination is dropped; a resize
+    goes forward to the pools from before.
     """
     if cluster is None:
+        return
+    if order.kind == OrderKind.RESIZE:
+        if cluster.wanted:
+            desired.go_back(cluster, order)
         return
     if order.kind == OrderKind.TERMINATE:
         if not cluster.wanted:
@@ -85,7 +93,8 @@ def take_back(order: Order, cluster: Cluster | None) -> None:
     wake(cluster, wanted=False, paused=False, phase=Phase.DELETING)
 
 
-def _known(actor: Actor, key: UUID) -> Order | None:
+def known_order(actor: Actor, key: UUID) -> Order | None:
+    """What this form made when it was sent before."""
     found: Order | None = Order.objects.for_actor(actor).filter(key=key, created_by=actor.user).first()
     return found
 
@@ -96,8 +105,8 @@ def _submit(*, actor: Actor, key: UUID, request: OrderRequest, names: SafeNames)
     with command("order.submitted", actor=actor) as done:
         # one submit of a tenant at a time: names and quota are counted over its other orders
         tenant = Tenant.objects.select_for_update(no_key=True).get(pk=actor.tenant.pk)
-        if known := _known(actor, key):
-            raise _SentTwice(known)
+        if known := known_order(actor, key):
+            raise SentTwice(known)
         check_place(tenant, request, names)
         order = Order.objects.create(
             tenant=tenant,

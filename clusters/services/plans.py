@@ -6,6 +6,7 @@ import hashlib
 import json
 
 from clusters.models import Order
+from clusters.services.desired import present
 from portal.lib.errors import WrongState
 from portal.lib.types import JSONDict
 
@@ -25,6 +26,7 @@ def inputs_of(order: Order) -> str:
         [
             line.pool,
             line.count,
+            line.count_before,
             line.flavor.name,
             line.flavor.gpu_type,
             line.flavor.gpu_count,
@@ -34,12 +36,19 @@ def inputs_of(order: Order) -> str:
         for line in order.lines.select_related("flavor").order_by("pk")
     ]
     site = order.site
+    # what a resize begins from; the names of the pools' machines, so that a plan of yesterday is refused
+    held = (
+        [[pool.name, [str(key) for key in pool.machines]] for pool in present(order.cluster)]
+        if order.cluster is not None
+        else []
+    )
     return digest(
         {
             "site": [site.slug, site.drivers, site.settings],
             "stack": order.stack,
             "name": order.cluster_name,
             "lines": lines,
+            "held": held,
         }
     )
 

@@ -99,7 +99,7 @@ def review(*, actor: Actor, order: Order) -> Review:
 def _flavors(order: Order, lines: list[OrderLine]) -> list[FlavorReview]:
     wanted: dict[Flavor, int] = {}
     for line in lines:
-        wanted[line.flavor] = wanted.get(line.flavor, 0) + line.count
+        wanted[line.flavor] = wanted.get(line.flavor, 0) + line.added
     held, limits = capacity.held_nodes(order.tenant), capacity.quotas(order.tenant)
     there = capacity.capacity([order.site])
     rows = []

@@ -9,9 +9,11 @@ from decimal import Decimal
 from django.conf import settings
 
 from clusters.models import (
+    Allocation,
     Cluster,
     Flavor,
     Machine,
+    Node,
     Offering,
     Order,
     OrderState,
@@ -23,6 +25,8 @@ from clusters.provisioning.registry import FACTORIES
 from clusters.services.decisions import approve_order
 from clusters.services.order_checks import OrderRequest, PoolRequest
 from clusters.services.orders import submit_order
+from clusters.services.resize_checks import ResizeRequest
+from clusters.services.resizing import submit_resize
 from portal.lib import clock
 from tenants.actor import Actor
 from tenants.models import Role, Tenant, User
@@ -139,3 +143,44 @@ def operator() -> Actor:
     issuer, subject = settings.OPERATORS[0]
     known = User.objects.filter(identities__issuer=issuer, identities__subject=subject).first()
     return replace(actor_for(known or make_operator()), via="admin")
+
+
+def resize(
+    cluster: Cluster, *, by: User | None = None, key: uuid.UUID | None = None, new: int = 0, **counts: int
+) -> Order:
+    """A submitted resize with its plan: `train=3` nodes, and a new pool "extra" of so many nodes."""
+    offering = Offering.objects.filter(site=cluster.site).order_by("flavor__name")[0]
+    order = submit_resize(
+        actor=actor_for(by or owner_of(cluster.tenant), cluster.tenant),
+        cluster=cluster,
+        key=key or uuid.uuid4(),
+        request=ResizeRequest(counts, (PoolRequest("extra", offering, new),) if new else ()),
+    )
+    make_plan(str(order.pk))
+    order.refresh_from_db()
+    return order
+
+
+def approve(order: Order, note: str = "") -> Order:
+    """Approved by an operator, as the plan is now."""
+    return approve_order(actor=operator(), order=order, plan_hash=order.plan_hash, note=note)
+
+
+def see_nodes(cluster: Cluster, **cpus_used: int) -> None:
+    """Write the cluster's nodes as the observer would: one per machine, busy as told (dashes as _)."""
+    Node.objects.filter(cluster=cluster).delete()
+    rows = Allocation.objects.filter(pool__cluster=cluster, released_at=None).select_related(
+        "machine", "pool"
+    )
+    for row in rows:
+        used = cpus_used.get(row.machine.name.replace("-", "_"), 0)
+        Node.objects.create(
+            cluster=cluster,
+            name=row.machine.name,
+            partitions=[row.pool.name],
+            state="MIXED" if used else "IDLE",
+            available=True,
+            cpus=16,
+            cpus_used=used,
+            observed_at=clock.now(),
+        )

@@ -46,7 +46,8 @@ class World:
 
     def set(self, step: str, **knobs: object) -> None:
         """fail: temporary, permanent or bug; on: verb that fails (apply); lost: the answer of apply gets
-        lost; slow: observations until ready."""
+        lost; slow: observations until ready; busy: ids of jobs on machines that are to leave; when: fails
+        only while the spec holds this machine."""
         every = self.knobs()
         every[step] = knobs
         write(self.folder / "knobs.json", every)
@@ -99,14 +100,19 @@ class FakeStep:
         return tuple(f"{self.name} of {machine}" for machine in machines)
 
     def observe(self, ctx: StepContext) -> Observed:
-        self._verb("observe")
+        self._verb("observe", ctx)
         thing = read(self.world.thing(self.name, ctx.spec.name))
         if not thing:
             return Observed(exists=False)
         slow = int(self.world.knobs().get(self.name, {}).get("slow", 0))
         looks = int(thing.get("looks", 0)) + 1
         write(self.world.thing(self.name, ctx.spec.name), {**thing, "looks": looks})
-        in_sync = thing["wanted"] == wanted(ctx.spec)
+        in_sync = self._fits(thing["wanted"], ctx.spec)
+        if jobs := self._busy(thing["wanted"], ctx.spec):
+            text = f"Jobs {jobs} still run."
+            return Observed(
+                exists=True, in_sync=in_sync, reason="NodesBusy", message=text, waits_for="running jobs"
+            )
         return Observed(
             exists=True,
             in_sync=in_sync,
@@ -117,28 +123,55 @@ class FakeStep:
         )
 
     def apply(self, ctx: StepContext) -> None:
-        self._verb("apply")
+        self._verb("apply", ctx)
         path = self.world.thing(self.name, ctx.spec.name)
         known = read(path)
         if not known:
             self.world.log(self.name, "created", ctx.spec.name)
-        write(path, {"wanted": wanted(ctx.spec), "cluster": ctx.spec.id, "looks": known.get("looks", 0)})
+        held = wanted(ctx.spec)
+        if self._holds() or self._busy(known.get("wanted", {}), ctx.spec):
+            for pool in ctx.spec.pools:
+                there = known.get("wanted", {}).get("pools", {}).get(pool.name, [])
+                held["pools"].setdefault(pool.name, []).extend(set(pool.leaving) & set(there))
+        write(path, {"wanted": held, "cluster": ctx.spec.id, "looks": known.get("looks", 0)})
         self._after("apply")
 
     def remove(self, ctx: StepContext) -> None:
-        self._verb("remove")
+        self._verb("remove", ctx)
         self.world.thing(self.name, ctx.spec.name).unlink(missing_ok=True)
         self._after("remove")
+
+    def _holds(self) -> bool:
+        """These only hold machines; the others run things on them."""
+        return self.name in {"machines", "fabric"}
+
+    def _fits(self, there: JSONDict, spec: ClusterSpec) -> bool:
+        if there["accounts"] != wanted(spec)["accounts"]:
+            return False
+        stay = {machine for pool in spec.pools for machine in pool.machines}
+        spare = {machine for pool in spec.pools for machine in pool.leaving}
+        found = {machine for machines in there["pools"].values() for machine in machines}
+        may_hold = self._holds() or bool(self._busy(there, spec))
+        return stay <= found <= (stay | spare if may_hold else stay)
+
+    def _busy(self, there: JSONDict, spec: ClusterSpec) -> str:
+        found = {machine for machines in there.get("pools", {}).values() for machine in machines}
+        leaving = {machine for pool in spec.pools for machine in pool.leaving}
+        busy = self.name == "slurm" and self.world.knobs().get("slurm", {}).get("busy")
+        return str(busy) if busy and leaving & found else ""
 
     def _facts(self, ctx: StepContext) -> dict[str, str]:
         if self.name == "slurm":
             return {"url": "http://127.0.0.1:9", "api_version": "v0.0.38", "release": "22.05.8"}
         return {"needs": ",".join(sorted(ctx.facts))}
 
-    def _verb(self, verb: str) -> None:
+    def _verb(self, verb: str, ctx: StepContext) -> None:
         self.world.fault(f"{self.name} before {verb}")
         self.world.log(self.name, verb)
         knobs = self.world.knobs().get(self.name, {})
+        machines = {machine for pool in ctx.spec.pools for machine in pool.machines}
+        if "when" in knobs and knobs["when"] not in machines:
+            return
         if knobs.get("fail") and verb in str(knobs.get("on", "observe apply remove")).split():
             raise_as(str(knobs["fail"]))
 

@@ -6,8 +6,8 @@ import itertools
 
 import pytest
 
-from clusters.models import Order, OrderState
-from clusters.services.moves import ALLOWED, move
+from clusters.models import Order, OrderKind, OrderState
+from clusters.services.moves import ALLOWED, allowed, move
 from portal.lib.errors import WrongState
 from tests.builders import make_tenant
 from tests.cases import case
@@ -18,12 +18,13 @@ PAIRS = list(itertools.product(OrderState, OrderState))
 
 
 @case("U36")
-def test_each_move_of_the_table_and_no_other() -> None:
+@pytest.mark.parametrize("kind", list(OrderKind))
+def test_each_move_of_the_table_and_no_other(kind: OrderKind) -> None:
     order = make_order(make_tenant(), make_site(), planned=False)
     for source, target in PAIRS:
-        Order.objects.filter(pk=order.pk).update(state=source)
+        Order.objects.filter(pk=order.pk).update(state=source, kind=kind)
         row = Order.objects.get(pk=order.pk)
-        if target in ALLOWED[source]:
+        if target in allowed(kind, source):
             move(row, source, target)
             assert Order.objects.get(pk=order.pk).state == target
         else:
@@ -42,5 +43,8 @@ def test_a_move_from_a_state_that_passed_names_the_present_one() -> None:
     assert stale.state == OrderState.CANCELLED
 
 
-def test_every_state_stands_in_the_table() -> None:
-    assert set(ALLOWED) == set(OrderState)
+def test_every_kind_stands_in_the_table_and_ends_are_ends() -> None:
+    assert set(ALLOWED) == set(OrderKind)
+    ends = {OrderState.FULFILLED, OrderState.REJECTED, OrderState.CANCELLED, OrderState.FAILED}
+    for kind in OrderKind:
+        assert {state for state in OrderState if not allowed(kind, state)} == ends

@@ -192,7 +192,7 @@ def test_steps_and_verbs_of_a_cluster(browser: Client, tenant: Tenant, world: Wo
         cluster.refresh_from_db()
         assert cluster.paused is paused
     refused = browser.post(do(cluster, "give-up"), {"note": "No."}, follow=True).content.decode()
-    assert "Only a build that never became ready" in refused
+    assert "Only a build or a change can be given up" in refused
     assert browser.post(do(cluster, "explode")).status_code == 404
 
 

@@ -38,7 +38,7 @@ class SmokeStep:
         """One line per thing that this step will make, for the plan on the approval page."""
         return tuple(
             f"a test job in partition {pool.name}{' on one GPU' if pool.flavor.gpu_count else ''}"
-            for pool in spec.pools
+            for pool in _pools(spec)
         )
 
     @guarded
