@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import datetime as dt
+from decimal import Decimal
 
 from django.core.paginator import Paginator
 from django.db.models import Max
 
-from clusters import live, selectors, words
+from clusters import lines, live, selectors, words
 from clusters.models import (
     OPEN_STATES,
     Allocation,
+    AllocationStage,
     Cluster,
     Node,
     Order,
@@ -21,6 +23,7 @@ from clusters.models import (
     StepEvent,
     StepState,
 )
+from clusters.services.changes import open_change
 from portal.lib.types import JSONDict
 from tenants.actor import Actor
 from tenants.live.registry import LiveKind, register
@@ -71,25 +74,41 @@ def order_context(actor: Actor, row: Order) -> JSONDict:
     """One order: its line, whom it waits for, what was agreed, and the steps."""
     order = Order.objects.select_related("site", "cluster", "created_by", "decided_by").get(pk=row.pk)
     steps = list(StepState.objects.filter(cluster=order.cluster_id)) if order.cluster_id else []
+    agreed = list(order.lines.select_related("flavor").order_by("pk"))
     may_order = may(actor, Action.ORDER)
     scheduled = order.cluster is not None and order.cluster.wanted
-    building = order.cluster is None or not order.cluster.was_ready
-    cancellable = order.state in OPEN_STATES and (
-        scheduled if order.kind == OrderKind.TERMINATE else building
-    )
+    cancellable = order.state in OPEN_STATES and (scheduled or order.kind != OrderKind.TERMINATE)
+    back = selectors.taken_back(order)
+    changing = order.kind == OrderKind.RESIZE and order.cluster is not None
+    generation = order.cluster.generation if changing and order.cluster else 0
+    is_live = order.state == OrderState.APPROVED or back == "working"
     return {
         "order": order,
         "tenant": actor.tenant,
-        "line": words.line_of(order, steps),
-        "waiting": words.waiting_of(order, steps),
-        "timeline": words.timeline_of(steps),
-        "lines": order.lines.select_related("flavor").order_by("pk"),
+        "line": lines.line_of(order, steps, back),
+        "waiting": words.waiting_of_steps(steps) if back == "working" else words.waiting_of(order, steps),
+        "timeline": words.timeline_of(steps, change=generation) if is_live or not changing else [],
+        "lines": agreed,
+        "price_before": sum((line.count_before * line.price_per_hour for line in agreed), Decimal(0)),
         "plan": _plan(order),
+        "leaving": _leaving(order) if is_live else [],
+        "back": back,
+        "cancelling": lines.cancelling(order),
+        "may_remove": may(actor, Action.TERMINATE) and back == "kept",
         "may_cancel": may_order and cancellable,
         "may_order_again": may_order
         and order.kind == OrderKind.CREATE
         and order.state in {OrderState.REJECTED, OrderState.CANCELLED, OrderState.FAILED},
     }
+
+
+def _leaving(order: Order) -> list[Allocation]:
+    """Machines of the cluster that are on their way out."""
+    if order.kind != OrderKind.RESIZE:
+        return []
+    rows = Allocation.objects.filter(pool__cluster=order.cluster_id, released_at=None)
+    rows = rows.exclude(stage=AllocationStage.HELD).select_related("machine", "pool")
+    return list(rows.order_by("machine__name"))
 
 
 def _plan(order: Order) -> list[JSONDict]:
@@ -101,13 +120,16 @@ def cluster_context(actor: Actor, row: Cluster) -> JSONDict:
     """The overview of one cluster."""
     cluster = selectors.with_figures(Cluster.objects.for_actor(actor)).select_related("site").get(pk=row.pk)
     steps = list(StepState.objects.filter(cluster=cluster))
+    change = open_change(cluster)
     return {
         "cluster": cluster,
         "tenant": actor.tenant,
         "slurm": SlurmEndpoint.objects.filter(cluster=cluster).first(),
-        "pools": cluster.pools.select_related("flavor").order_by("name"),
+        "pools": cluster.pools.filter(count__gt=0).select_related("flavor").order_by("name"),
         "waiting": words.waiting_of_steps(steps),
-        "timeline": words.timeline_of(steps),
+        "timeline": words.timeline_of(steps, change=cluster.generation if change else 0),
+        "change": change,
+        "may_order": may(actor, Action.ORDER),
         "is_usable": cluster.phase in {Phase.READY, Phase.DEGRADED},
         "order": cluster.orders.filter(kind=OrderKind.CREATE).first(),
         "ending": cluster.orders.filter(kind=OrderKind.TERMINATE, state=OrderState.APPROVED).first(),

@@ -20,14 +20,17 @@ from django.db.models import (
 )
 from django.db.models.functions import Coalesce, Concat
 
+from clusters.lines import ENDED, Back
 from clusters.models import (
     OPEN_STATES,
     Allocation,
     Cluster,
+    DesiredPools,
     Flavor,
     Node,
     NodePool,
     Order,
+    OrderKind,
     Phase,
     PortBlock,
     Site,
@@ -35,6 +38,7 @@ from clusters.models import (
     StepState,
 )
 from clusters.services.capacity import capacity
+from clusters.services.desired import is_settled
 from portal.lib.types import JSONDict
 from tenants.actor import Actor
 from tenants.scoping import TenantQuerySet
@@ -81,6 +85,24 @@ def open_orders(actor: Actor) -> TenantQuerySet[Order]:
         .prefetch_related(steps, "lines__flavor")
         .order_by("submitted_at", "created_at")
     )
+
+
+def taken_back(order: Order) -> Back:
+    """How far an ended order was taken back; "" for one that is not ended or never began."""
+    cluster = order.cluster
+    if cluster is None or order.state not in ENDED:
+        return ""
+    if order.kind == OrderKind.CREATE:
+        known: dict[str, Back] = {Phase.DELETED: "done", Phase.FAILED: "kept"}
+        return known.get(cluster.phase, "working")
+    last = DesiredPools.objects.filter(cluster=cluster).order_by("generation").last()
+    mine = DesiredPools.objects.filter(cluster=cluster, order=order, restores=True).first()
+    if mine is None:
+        return ""
+    if mine != last or not cluster.wanted:
+        return "done"
+    seen = cluster.observed_generation >= mine.generation and is_settled(cluster)
+    return "done" if seen else "working"
 
 
 def order_list(actor: Actor, *, state: str = "") -> TenantQuerySet[Order]:

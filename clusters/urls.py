@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import URLPattern, path
 
-from clusters.views import clusters, endings, orders
+from clusters.views import clusters, endings, orders, resizing
 
 urlpatterns: list[URLPattern] = [
     path("", clusters.overview, name="overview"),
@@ -20,5 +20,7 @@ urlpatterns: list[URLPattern] = [
     path("clusters/<uuid:pk>/events/", clusters.cluster_events, name="cluster-events"),
     path("clusters/<uuid:pk>/access/", clusters.cluster_access, name="cluster-access"),
     path("clusters/<uuid:pk>/settings/", endings.cluster_settings, name="cluster-settings"),
+    path("clusters/<uuid:pk>/resize/", resizing.resize, name="resize"),
+    path("clusters/<uuid:pk>/resize/summary/", resizing.resize_summary, name="resize-summary"),
     path("clusters/<uuid:pk>/terminate/", endings.terminate, name="terminate"),
 ]

@@ -27,7 +27,7 @@ def title_of(step: str) -> str:
 class Waiting:
     """Whom something waits for, since when, and why."""
 
-    who: str  # "an operator", "Freehold", "nobody"
+    who: str  # "an operator", "Freehold", "nobody", "running jobs"
     what: str  # a sentence
     since: dt.datetime | None = None
     reason: str = ""
@@ -71,14 +71,19 @@ def waiting_of_steps(steps: Iterable[StepState]) -> Waiting | None:
             what = f"{title_of(step.name)} needs a person; operators see it in their list."
             return Waiting("an operator", what, step.since, step.reason, step.message)
     for step in rows:
+        if step.waits_for:
+            what = f"{title_of(step.name)} goes on by itself then. No time runs out."
+            return Waiting(step.waits_for, what, step.since, step.reason, step.message)
         if step.status in {StepStatus.PROGRESSING, StepStatus.REMOVING}:
             what = f"{title_of(step.name)}, by {step.component}."
             return Waiting("Freehold", what, step.since, step.reason, step.message)
     return None
 
 
-def timeline_of(steps: Sequence[StepState]) -> list[JSONDict]:
-    """Items of components/timeline.html."""
+def timeline_of(steps: Sequence[StepState], *, change: int = 0) -> list[JSONDict]:
+    """Items of components/timeline.html. Of a change, steps that have not come to its generation yet wait."""
+    if change:
+        return [_of_change(step, change) for step in steps]
     needed = {step.name: step.status for step in steps}
     return [
         {
@@ -94,43 +99,13 @@ def timeline_of(steps: Sequence[StepState]) -> list[JSONDict]:
     ]
 
 
-def line_of(order: Order, steps: Sequence[StepState]) -> list[JSONDict]:
-    """Items of components/steps.html: the order's life in four."""
-    if order.kind == OrderKind.TERMINATE:
-        return _end_line(order)
-    done = sum(step.status == StepStatus.READY for step in steps)
-    items: list[JSONDict] = [{"title": "Submitted", "status": "good", "at": order.submitted_at}]
-    if order.state == OrderState.SUBMITTED:
-        items.append({"title": "Approval", "status": "waiting", "text": "by an operator"})
-    elif order.state == OrderState.REJECTED:
-        return [*items, {"title": "Rejected", "status": "rejected", "at": order.decided_at}]
-    elif order.decided_at is None:
-        return [*items, {"title": "Cancelled", "status": "cancelled", "at": order.ended_at}]
-    else:
-        items.append({"title": "Approved", "status": "good", "at": order.decided_at})
-    if order.state in {OrderState.CANCELLED, OrderState.FAILED}:
-        return [*items, {"title": order.get_state_display(), "status": order.state, "at": order.ended_at}]
-    built = order.state == OrderState.FULFILLED
-    working = order.state == OrderState.APPROVED
-    text = f"{done} of {len(steps)} steps" if working and steps else ""
-    stalled = any(step.status == StepStatus.STALLED for step in steps)
-    status = "good" if built else ("stalled" if stalled else "working") if working else "waiting"
-    items.append({"title": "Built" if built else "Being built", "status": status, "text": text})
-    ready = {
-        "title": "Ready",
-        "status": "good" if built else "waiting",
-        "at": order.ended_at if built else None,
+def _of_change(step: StepState, generation: int) -> JSONDict:
+    waits = step.status == StepStatus.READY and step.generation < generation
+    return {
+        "title": title_of(step.name),
+        "status": StepStatus.WAITING if waits else step.status,
+        "component": step.component,
+        "at": None if waits or step.status == StepStatus.READY else step.since,
+        "reason": step.reason,
+        "detail": "Works as before; its turn comes." if waits else step.message,
     }
-    return [*items, ready]
-
-
-def _end_line(order: Order) -> list[JSONDict]:
-    asked: JSONDict = {"title": "Asked for", "status": "good", "at": order.submitted_at}
-    scheduled = order.cluster.terminate_at if order.cluster else None
-    if order.state == OrderState.CANCELLED:
-        return [asked, {"title": "Called off", "status": "cancelled", "at": order.ended_at}]
-    if scheduled:
-        return [asked, {"title": "Scheduled", "status": "waiting", "at": scheduled}]
-    done = order.state == OrderState.FULFILLED
-    end = {"title": "Removed", "status": "good" if done else "waiting", "at": order.ended_at}
-    return [asked, {"title": "Being removed", "status": "good" if done else "working"}, end]

@@ -40,8 +40,10 @@ def resume(actor: Actor, cluster: Cluster, _sent: Mapping[str, str]) -> str:
 
 
 def give_up(actor: Actor, cluster: Cluster, sent: Mapping[str, str]) -> str:
-    """The build failed for good."""
+    """The build or change failed for good."""
     services.give_up(actor=actor, cluster=cluster, note=sent.get("note", ""))
+    if cluster.was_ready:
+        return f"The change of {cluster.name} is given up; it goes back to what it was."
     return f"{cluster.name} is given up; its owner can remove what was built."
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from decimal import Decimal
 from typing import Any
 
 from django.contrib import admin
@@ -11,9 +12,9 @@ from django.http import HttpRequest
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import mark_safe
 
-from clusters import words
+from clusters import lines, words
 from clusters.admin.pages import PageAdmin
-from clusters.models import Order, OrderKind, OrderState
+from clusters.models import Order, OrderKind, OrderLine, OrderState
 from clusters.services.capacity import capacity
 from clusters.services.decisions import approve_order, reject_order
 from clusters.services.review import review
@@ -26,7 +27,8 @@ from tenants.operations import operations
 def approve(actor: Actor, order: Order, sent: Mapping[str, str]) -> str:
     """Approve the plan whose hash the page showed."""
     approve_order(actor=actor, order=order, plan_hash=sent.get("plan_hash", ""), note=sent.get("note", ""))
-    return f"Approved: {order.cluster_name} is being built."
+    doing = "changed" if order.kind == OrderKind.RESIZE else "built"
+    return f"Approved: {order.cluster_name} is being {doing}."
 
 
 def reject(actor: Actor, order: Order, sent: Mapping[str, str]) -> str:
@@ -45,7 +47,7 @@ class OrderAdmin(PageAdmin):
     list_filter = ("state", "kind", "site", "tenant")
     search_fields = ("cluster_name", "tenant__slug", "tenant__name", "id")
     search_help_text = "Cluster, tenant, id"
-    list_select_related = ("tenant", "site")
+    list_select_related = ("tenant", "site", "cluster")
 
     def get_queryset(self, request: HttpRequest) -> models.QuerySet[models.Model]:
         """Waiting first, oldest first; the others newest first."""
@@ -76,20 +78,20 @@ class OrderAdmin(PageAdmin):
         """Count and flavor of each pool; while it waits also how many are free."""
         waits = row.state == OrderState.SUBMITTED
         pools = (
-            (line.count, line.flavor.name, f", {row.free[line.flavor_id]} free" if waits else "")
+            (_pool(row, line), f", {row.free[line.flavor_id]} free" if waits else "")
             for line in row.lines.all()
         )
-        return format_html_join(mark_safe("<br>"), '<span class="nowrap">{} x {}{}</span>', pools) or "-"
+        return format_html_join(mark_safe("<br>"), '<span class="nowrap">{}{}</span>', pools) or "-"
 
     @admin.display(description="Per hour", ordering="price_per_hour")
     def price(self, row: Order) -> str:
         """As agreed."""
-        return money(row.price_per_hour, row.currency) if row.kind == OrderKind.CREATE else "-"
+        return money(row.price_per_hour, row.currency) if row.kind != OrderKind.TERMINATE else "-"
 
     @admin.display(description="State", ordering="state")
     def status(self, row: Order) -> str:
         """In words."""
-        return format_html('<span class="nowrap">{}</span>', row.get_state_display())
+        return format_html('<span class="nowrap">{}</span>', lines.state_word(row) or row.get_state_display())
 
     @admin.display(description="Submitted", ordering="submitted_at")
     def since(self, row: Order) -> str:
@@ -102,15 +104,23 @@ class OrderAdmin(PageAdmin):
         """The review."""
         found = review(actor=actor, order=row)
         steps = [{**step, "title": words.title_of(step["name"])} for step in found.steps]
+        before = sum((line.count_before * line.price_per_hour for line in found.lines), Decimal(0))
         return {
+            "price_before": before,
             "review": found,
             "steps": steps,
             "waits": row.state == OrderState.SUBMITTED,
             "may_take_back": row.state == OrderState.APPROVED
-            and row.kind == OrderKind.CREATE
+            and row.kind != OrderKind.TERMINATE
             and row.cluster is not None
-            and not row.cluster.was_ready,
+            and row.cluster.wanted,
         }
+
+
+def _pool(row: Order, line: OrderLine) -> str:
+    if row.kind == OrderKind.RESIZE:
+        return f"{line.pool}: {line.count_before} to {line.count} x {line.flavor.name}"
+    return f"{line.count} x {line.flavor.name}"
 
 
 def _free(row: Any, line: Any, there: Mapping[Any, Any]) -> int:

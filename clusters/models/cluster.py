@@ -80,6 +80,11 @@ class Cluster(TenantOwned):
         return self.ready_at is not None
 
     @property
+    def is_charged(self) -> bool:
+        """From first ready until removed; a build that failed never was."""
+        return self.was_ready and self.deleted_at is None
+
+    @property
     def is_live(self) -> bool:
         """Wanted, and neither removed nor given up."""
         return self.wanted and self.phase not in {Phase.DELETED, Phase.FAILED}

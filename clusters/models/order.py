@@ -26,7 +26,7 @@ class OrderState(models.TextChoices):
 
     DRAFT = "draft", "Draft"
     SUBMITTED = "submitted", "Waiting for approval"
-    APPROVED = "approved", "Approved, being built"
+    APPROVED = "approved", "Approved, under way"
     FULFILLED = "fulfilled", "Fulfilled"
     REJECTED = "rejected", "Rejected"
     CANCELLED = "cancelled", "Cancelled"

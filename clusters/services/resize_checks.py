@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from clusters.models import Cluster, Flavor, NodePool, Offering, Order, OrderKind
+from clusters.names import nodes
 from clusters.services import capacity
 from clusters.services.order_checks import (
     JUSTIFICATION_LENGTH,
@@ -148,7 +149,7 @@ def _check_place(cluster: Cluster, request: ResizeRequest, lines: list[Line], wr
         if line.flavor.pk in refused:
             wrong[field] = refused[line.flavor.pk]
         elif line.after > total:
-            wrong[field] = f"{cluster.site.name} has {total} nodes of {line.flavor.name} in all."
+            wrong[field] = f"{cluster.site.name} has {nodes(total)} of {line.flavor.name} in all."
 
 
 def offerings_of(cluster: Cluster) -> list[Offering]:

@@ -19,8 +19,11 @@ from clusters.models import (
 )
 from clusters.services import capacity
 from clusters.services.allocation import planned_machines
+from clusters.services.changes import require_changeable
+from clusters.services.clusters import under_way
 from clusters.services.order_checks import waiting_nodes
 from clusters.services.plans import still_holds
+from portal.lib.errors import WrongState
 from portal.lib.types import JSONDict
 from tenants.actor import Actor
 from tenants.models import Membership
@@ -55,6 +58,7 @@ class Review:
     lines: list[OrderLine]
     flavors: list[FlavorReview]
     machines: list[JSONDict]
+    leaving: list[JSONDict]  # machines that leave; before the approval: that would
     steps: list[JSONDict]
     error: JSONDict | None
     clusters: list[Cluster]
@@ -84,6 +88,7 @@ def review(*, actor: Actor, order: Order) -> Review:
             for pool in plan.get("pools", [])
             for machine in pool["machines"]
         ],
+        leaving=plan.get("leaving", []),
         steps=plan.get("steps", []),
         error=plan.get("error"),
         clusters=list(Cluster.objects.filter(tenant=tenant).exclude(phase=Phase.DELETED).order_by("name")),
@@ -129,8 +134,13 @@ def _blocks(actor: Actor, order: Order, found: Review) -> Iterator[str]:
     if order.tenant.suspended_at is not None:
         yield f"{order.tenant} is suspended."
     for row in found.flavors:
-        if row.quota is not None and row.after > row.quota:
+        if row.quota is not None and row.wanted > 0 and row.after > row.quota:
             yield f"The quota of {row.flavor.name} is {row.quota}; the tenant would hold {row.after}."
+    if order.kind == OrderKind.RESIZE and order.cluster is not None:
+        try:
+            require_changeable(order.cluster, but=order)
+        except WrongState as error:
+            yield error.message
     yield from _blocks_of_plan(order, found)
 
 
@@ -148,7 +158,7 @@ def _warnings(order: Order, found: Review) -> Iterator[str]:
     if waiting:
         yield f"The tenant has {sum(waiting.values())} more nodes in orders that wait."
     for row in found.flavors:
-        if row.free_after == 0 and row.total:
+        if row.free_after == 0 and row.total and row.wanted > 0:
             yield f"This takes the last free nodes of {row.flavor.name} at {order.site}."
     if not order.justification:
         yield "The tenant gave no reason."
@@ -166,10 +176,5 @@ def open_orders_of(cluster: Cluster) -> list[Order]:
 
 
 def may_give_up(cluster: Cluster) -> bool:
-    """A build that never became ready and is not on its way out."""
-    return (
-        cluster.wanted
-        and not cluster.was_ready
-        and cluster.phase not in {Phase.FAILED, Phase.DELETED}
-        and Order.objects.filter(cluster=cluster, kind=OrderKind.CREATE, state=OrderState.APPROVED).exists()
-    )
+    """A build or a change that is under way."""
+    return cluster.phase not in {Phase.FAILED, Phase.DELETED} and under_way(cluster) is not None

@@ -6,6 +6,8 @@ from decimal import Decimal
 
 from django import template
 
+from clusters import lines
+from clusters.models import Order
 from clusters.services.order_checks import HOURS_PER_MONTH
 
 register = template.Library()
@@ -24,6 +26,18 @@ def money(amount: Decimal | float | None, currency: str = "EUR") -> str:
 def per_month(amount: Decimal) -> Decimal:
     """An hourly price over 730 hours."""
     return amount * HOURS_PER_MONTH
+
+
+@register.filter
+def state_word(order: Order) -> str:
+    """The order's state as it reads for its kind; empty where the usual word fits."""
+    return lines.state_word(order)
+
+
+@register.filter
+def signed(number: Decimal | int) -> str:
+    """+2, -1"""
+    return f"{number:+,}"
 
 
 @register.filter

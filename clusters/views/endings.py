@@ -12,7 +12,10 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from clusters.forms import TerminateForm
 from clusters.models import Cluster, OrderKind, OrderState
+from clusters.services.changes import open_change
 from clusters.services.clusters import terminate_cluster
+from clusters.services.desired import is_settled
+from clusters.services.resize_checks import pools_of
 from clusters.views.clusters import CLUSTERS
 from clusters.views.orders import tenant_of
 from portal.lib.errors import BadInput
@@ -27,7 +30,13 @@ from tenants.web import TenantRequest, in_tenant
 def cluster_settings(request: TenantRequest, pk: uuid.UUID) -> HttpResponse:
     """What can be changed about a cluster."""
     row = get_visible(CLUSTERS.all(), request.actor, pk)
-    context = _context(request, row) | {"may_terminate": may(request.actor, Action.TERMINATE)}
+    context = _context(request, row) | {
+        "may_terminate": may(request.actor, Action.TERMINATE),
+        "may_order": may(request.actor, Action.ORDER),
+        "change": open_change(row),
+        "settled": is_settled(row),
+        "pools": pools_of(row),
+    }
     return render(request, "clusters/cluster_settings.html", context)
 
 

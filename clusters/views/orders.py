@@ -13,7 +13,8 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from clusters import kinds, selectors
 from clusters.forms import OrderForms
-from clusters.models import Order, OrderKind
+from clusters.lines import cancelling
+from clusters.models import Order
 from clusters.names import NameRefused, cluster_name, pool_name
 from clusters.services.orders import cancel_order, submit_order
 from clusters.services.quotes import quote
@@ -97,11 +98,10 @@ def order_cancel(request: TenantRequest, pk: uuid.UUID) -> HttpResponse:
     """Take an order back; a GET asks first, for browsers without the dialog."""
     row = get_visible(Order.objects.all(), request.actor, pk, Action.ORDER)
     if request.method != "POST":
-        return render(request, "clusters/order_cancel.html", {"order": row, "tenant": tenant_of(request)})
+        context = {"order": row, "tenant": tenant_of(request), "cancelling": cancelling(row)}
+        return render(request, "clusters/order_cancel.html", context)
     cancel_order(actor=request.actor, order=row)
-    ending = row.kind == OrderKind.TERMINATE
-    words = "The cluster stays." if ending else "The order is cancelled; what was built of it is removed."
-    messages.success(request, words)
+    messages.success(request, cancelling(row).done)
     return redirect("order", tenant_of(request).slug, row.pk)
 
 

@@ -90,6 +90,12 @@ def identity_of(actor: Actor, cluster: Cluster) -> SlurmIdentity:
         raise WrongState(f"This cluster is not ready: {cluster.get_phase_display().lower()}.")
     if not cluster.wanted:
         raise WrongState("This cluster is being removed and takes no more jobs.")
+    if cluster.terminate_at is not None:
+        end = f"{cluster.terminate_at:%Y-%m-%d %H:%M} UTC"
+        raise WrongState(
+            f"This cluster takes no new jobs: it is to be removed at {end}.",
+            hint="Jobs that run may end. An owner or admin of your tenant can call the removal off.",
+        )
     identity = SlurmIdentity.objects.filter(
         cluster=cluster, active=True, membership__user=actor.user, membership__ended_at=None
     ).first()

@@ -35,7 +35,7 @@ def job_start(request: TenantRequest) -> HttpResponse:
     require(request.actor, Action.SUBMIT_JOB)
     clusters = list(
         Cluster.objects.for_actor(request.actor)
-        .filter(wanted=True, phase__in=[Phase.READY, Phase.DEGRADED])
+        .filter(wanted=True, terminate_at=None, phase__in=[Phase.READY, Phase.DEGRADED])
         .select_related("slurm")
         .order_by("name")
     )

@@ -46,6 +46,10 @@ def order_data(world: World) -> JSONDict:
     }
 
 
+def resize_data(world: World) -> JSONDict:
+    return {"key": lambda: str(uuid.uuid4()), "rows": "1", "count-train": "1"}
+
+
 ROUTES: dict[str, Route] = {
     "overview": Route(),
     "orders": Route(),
@@ -60,6 +64,8 @@ ROUTES: dict[str, Route] = {
     "cluster-events": Route(cluster_of),
     "cluster-access": Route(cluster_of),
     "cluster-settings": Route(cluster_of),
+    "resize": Route(cluster_of, method="post", data=resize_data, roles=ADMINS),
+    "resize-summary": Route(cluster_of, data=resize_data, roles=ADMINS),
     "terminate": Route(
         cluster_of,
         method="post",

@@ -112,7 +112,7 @@ def test_a_decision_cannot_be_replayed(order: Order) -> None:
     stale = Order.objects.get(pk=order.pk)
     approve_order(actor=operator(), order=order, plan_hash=order.plan_hash)
     for _ in range(2):
-        with pytest.raises(WrongState, match="approved, being built"):
+        with pytest.raises(WrongState, match="approved, under way"):
             approve_order(actor=operator(), order=stale, plan_hash=stale.plan_hash)
     assert Cluster.objects.count() == 1
     assert AuditEvent.objects.filter(verb="order.approved").count() == 1

@@ -97,7 +97,7 @@ def test_deciding_twice_names_the_present_state(browser: Client, order: Order) -
     sent = {"plan_hash": order.plan_hash, "note": "First."}
     browser.post(do(order, "approve"), sent)
     again = browser.post(do(order, "approve"), sent, follow=True)
-    assert "This order is approved, being built." in again.content.decode()
+    assert "This order is approved, under way." in again.content.decode()
     assert Cluster.objects.count() == 1
 
 
