@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from clusters.models import Order, OrderKind, OrderState, StepState, StepStatus
@@ -25,18 +25,21 @@ class Cancelling:
 TAKE_BACK = {
     OrderKind.CREATE: Cancelling(
         "Cancel order",
-        "Cancel this order?",
+        "Cancel the order of {name}?",
         "What was built for it so far is removed. You can order again at any time.",
         "The order is cancelled; what was built of it is removed.",
     ),
     OrderKind.RESIZE: Cancelling(
         "Cancel resize",
-        "Cancel this resize?",
+        "Cancel the resize of {name}?",
         "The cluster becomes what it was before. Running jobs go on.",
         "The resize is cancelled; the cluster becomes what it was before.",
     ),
     OrderKind.TERMINATE: Cancelling(
-        "Call off the removal", "Call off the removal?", "The cluster stays as it is.", "The cluster stays."
+        "Call off the removal",
+        "Call off the removal of {name}?",
+        "The cluster stays as it is.",
+        "The cluster stays.",
     ),
 }
 WORDS = {
@@ -57,7 +60,8 @@ def state_word(order: Order) -> str:
 
 def cancelling(order: Order) -> Cancelling:
     """What cancelling this order means."""
-    return TAKE_BACK.get(OrderKind(order.kind), TAKE_BACK[OrderKind.CREATE])
+    found = TAKE_BACK.get(OrderKind(order.kind), TAKE_BACK[OrderKind.CREATE])
+    return replace(found, title=found.title.format(name=order.cluster_name))
 
 
 def line_of(order: Order, steps: Sequence[StepState], back: Back = "") -> list[JSONDict]:

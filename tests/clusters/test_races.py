@@ -10,7 +10,18 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from django.db import connection
 
-from clusters.models import Allocation, Cluster, Machine, MachineState, Order, OrderState, PortBlock
+from clusters.models import (
+    Allocation,
+    Cluster,
+    DesiredPools,
+    Machine,
+    MachineState,
+    Order,
+    OrderKind,
+    OrderState,
+    PortBlock,
+)
+from clusters.provisioning import engine
 from clusters.provisioning.lease import claim
 from clusters.provisioning.plan import make_plan
 from clusters.services.decisions import approve_order
@@ -19,7 +30,16 @@ from portal.lib.errors import WrongState
 from tenants.models import AuditEvent
 from tests.builders import actor_for, make_tenant
 from tests.cases import case
-from tests.clusters.builders import approved_order, make_order, make_site, operator, owner_of, request_for
+from tests.clusters.builders import (
+    approved_order,
+    make_cluster,
+    make_order,
+    make_site,
+    operator,
+    owner_of,
+    request_for,
+    resize,
+)
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("world")]
 
@@ -112,6 +132,59 @@ def test_one_form_sent_by_many_at_once_is_one_order() -> None:
     results = at_once([lambda: submit_order(actor=actor, key=key, request=request_for(site))] * 5)
     assert {order.pk for order in results if isinstance(order, Order)} == {Order.objects.get().pk}
     assert refusals(results) == 0
+
+
+def test_of_many_changes_of_one_cluster_one_is_taken() -> None:
+    cluster = ready_cluster()
+    acts = [lambda: resize(cluster, train=1)] * 3 + [lambda: resize(cluster, train=3)] * 3
+    results = at_once(acts)
+    assert refusals(results) == 5
+    assert Order.objects.filter(kind=OrderKind.RESIZE).count() == 1
+
+
+@case("U36")
+def test_of_many_approvals_of_a_change_one_wins() -> None:
+    cluster = ready_cluster()
+    order = resize(cluster, train=4)
+    actor = operator()
+
+    def approve() -> object:
+        mine = Order.objects.get(pk=order.pk)
+        return approve_order(actor=actor, order=mine, plan_hash=mine.plan_hash)
+
+    assert refusals(at_once([approve] * 5)) == 4
+    assert Allocation.objects.filter(released_at=None).count() == 4
+    assert DesiredPools.objects.filter(order=order).count() == 1
+
+
+@case("U36")
+def test_a_change_is_fulfilled_or_cancelled_but_never_both() -> None:
+    cluster = ready_cluster()
+    owner = actor_for(owner_of(cluster.tenant), cluster.tenant)
+    for count in (3, 4, 5):
+        order = resize(cluster, train=count)
+        order = approve_order(actor=operator(), order=order, plan_hash=order.plan_hash)
+
+        def cancel(order: Order = order) -> object:
+            return cancel_order(actor=owner, order=Order.objects.get(pk=order.pk))
+
+        at_once([cancel, lambda: engine.reconcile(cluster.pk)])
+        for _ in range(3):
+            engine.reconcile(cluster.pk)
+        order.refresh_from_db()
+        nodes = cluster.pools.get().count
+        held = Allocation.objects.filter(pool__cluster=cluster, released_at=None).count()
+        assert held == nodes
+        if order.state == OrderState.FULFILLED:
+            assert nodes == count
+        else:
+            assert (order.state, nodes < count) == (OrderState.CANCELLED, True)
+
+
+def ready_cluster() -> Cluster:
+    cluster = make_cluster(make_tenant(), make_site(machines=6))
+    engine.reconcile(cluster.pk)
+    return Cluster.objects.select_related("site", "tenant").get(pk=cluster.pk)
 
 
 @case("U38")

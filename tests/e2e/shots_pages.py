@@ -58,6 +58,7 @@ PAGES: dict[str, list[Page]] = {
         Page(arguments=ORDER),
         Page(arguments=in_tenant(pk="order building"), label="building"),
         Page(arguments=in_tenant(pk="order rejected"), label="rejected"),
+        Page(arguments=in_tenant(pk="order shrinking"), label="shrinking"),
     ],
     "order-cancel": [Page(arguments=ORDER)],
     "clusters": [Page(arguments=HERE)],
@@ -67,6 +68,7 @@ PAGES: dict[str, list[Page]] = {
     "cluster-events": [Page(arguments=CLUSTER)],
     "cluster-access": [Page(arguments=CLUSTER)],
     "cluster-settings": [Page(arguments=CLUSTER)],
+    "resize": [Page(arguments=CLUSTER)],
     "terminate": [Page(arguments=CLUSTER)],
     # jobs
     "jobs": [
@@ -98,6 +100,7 @@ NOT_PAGES: dict[str, str] = {
     "admin:*_export": "is a file",
     "audit-export": "is a file",
     "order-summary": "is a region of order-new",
+    "resize-summary": "is a region of resize",
     "job-output-file": "is a file",
     "submission-again": "is a POST",
     "admin:log*": "signing in and out is the portal's",

@@ -102,6 +102,9 @@ def furnish() -> JSONDict:
     building = half_built(tenant)
     rejected = clusters.make_order(tenant, name="too-much", nodes=1, by=ada)
     decisions.reject_order(actor=clusters.operator(), order=rejected, note="Please ask for one node first.")
+    changing = clusters.make_cluster(tenant, name="gpu-d", nodes=2, phase=Phase.READY)
+    clusters.see_nodes(changing)
+    shrinking = clusters.resize(changing, by=ada, train=1)
     waiting = clusters.make_order(tenant, name="gpu-c", nodes=2, by=ada)
     facts = {
         "tenant": tenant.slug,
@@ -110,6 +113,7 @@ def furnish() -> JSONDict:
         "order": waiting.pk,
         "order building": Order.objects.get(cluster=building).pk,
         "order rejected": rejected.pk,
+        "order shrinking": shrinking.pk,
         "job": made[0].pk,
         "job failed": made[3].pk,
         "submission": submission.pk,
