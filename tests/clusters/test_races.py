@@ -136,7 +136,8 @@ def test_one_form_sent_by_many_at_once_is_one_order() -> None:
 
 def test_of_many_changes_of_one_cluster_one_is_taken() -> None:
     cluster = ready_cluster()
-    acts = [lambda: resize(cluster, train=1)] * 3 + [lambda: resize(cluster, train=3)] * 3
+    acts: list[Callable[[], object]] = [lambda: resize(cluster, train=1)] * 3
+    acts += [lambda: resize(cluster, train=3)] * 3
     results = at_once(acts)
     assert refusals(results) == 5
     assert Order.objects.filter(kind=OrderKind.RESIZE).count() == 1

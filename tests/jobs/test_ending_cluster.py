@@ -1,4 +1,4 @@
-"""A cluster that is to be removed: jobs may end, new ones are refused with the date, until it is called off."""
+"""A cluster that is to be removed: jobs may end, new ones are refused until it is called off."""
 
 from __future__ import annotations
 
@@ -51,6 +51,6 @@ def test_no_new_jobs_until_it_is_called_off(client: Client, slurm: FakeSlurm) ->
     page = sign_in(client, member).get(f"/t/aurora-lab/clusters/{cluster.pk}/queue/").content.decode()
     assert "Submit job" not in page
     # what runs may end, or be ended
-    assert actions.cancel_job(actor=actor_for(member, tenant), job=running)
+    assert actions.cancel_job(actor=actor_for(member, tenant), job=running).pk == running.pk
     cancel_order(actor=owner, order=order)
     assert submit().state == "accepted"
