@@ -223,13 +223,13 @@ class SlurmStep:
             nodes = self._nodes(ctx, wanted, facts)
         except OutsideError as error:
             return "SlurmNotAnswering", f"slurmrestd does not list the nodes: {error.message}"
+        leaving = wanted.rendered.leaving
+        if idle := leaving & _idle(nodes):  # first: a broken node that stays must not hold it up
+            return "NodesLeaving", f"To be taken out: {', '.join(sorted(idle))}."
         usable = {node.name for node in nodes if node.is_usable}
         waiting = [name for name in wanted.staying if name not in usable]
         if waiting:
             return "NodesNotReady", f"{len(waiting)} of {len(wanted.staying)} nodes are not usable yet."
-        leaving = wanted.rendered.leaving
-        if idle := leaving & _idle(nodes):
-            return "NodesLeaving", f"To be taken out: {', '.join(sorted(idle))}."
         if leaving:
             return (
                 BUSY,

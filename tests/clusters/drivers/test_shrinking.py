@@ -7,7 +7,7 @@ import dataclasses
 import pytest
 
 from clusters.provisioning.steps import PoolSpec, StepContext
-from tests.clusters.drivers.lab import GPU, Lab
+from tests.clusters.drivers.lab import GPU, Lab, until
 from tests.clusters.drivers.test_daemons import of_uid, start_job
 from tests.clusters.drivers.test_resize import shrink
 from tests.contract.driver_contract import settle
@@ -55,8 +55,10 @@ def test_a_busy_machine_waits_for_its_job_and_takes_no_other(lab: Lab) -> None:
     smaller = leaving(ctx, busy)
     step = lab.site["slurm"]
     shrink(step, smaller)
+    step.apply(smaller)
+    until(lambda: (seen := step.observe(smaller)).in_sync and seen.reason == "NodesBusy", what="it waits")
     seen = step.observe(smaller)
-    assert (seen.in_sync, seen.ready, seen.waits_for) == (True, False, "running jobs")
+    assert (seen.ready, seen.waits_for) == (False, "running jobs")
     assert f"job {job}" in seen.message
     assert "sleep 1012" in of_uid(ctx.spec.accounts[-1].uid)
     # taken back: as if nothing had been asked
@@ -85,5 +87,12 @@ def test_a_pool_goes_altogether_and_another_comes(lab: Lab) -> None:
     gone = leaving(more, "gpu-t-1")
     for name in ORDER:
         settle(lab.site[name], gone)
+    # the partition stays until its machines are given back, so that no job loses it while it ends
+    assert {partition.name for partition in gateway.partitions()} == {"debug", "train"}
+    assert {node.name for node in gateway.nodes()} == {"gpu-t-2"}
+    assert "State=DRAIN" in lab.slurm(ctx, "scontrol", "show", "partition", "train")
+    rest = dataclasses.replace(gone, spec=dataclasses.replace(gone.spec, pools=gone.spec.pools[:1]))
+    for name in ORDER:
+        settle(lab.site[name], rest)
     assert {partition.name for partition in gateway.partitions()} == {"debug"}
     assert lab.slurm(ctx, "sinfo", "-h", "-o", "%P").split() == ["debug*"]
