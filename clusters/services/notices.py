@@ -22,6 +22,16 @@ NEXT = {
     OrderState.FAILED: "open the page below. What was built stays until an owner removes it.",
 }
 
+OF_RESIZE = {
+    OrderState.APPROVED: "Your order was approved. The cluster is being changed now; running jobs go on.",
+    OrderState.REJECTED: "Your order was rejected. The cluster is what it was, or goes back to it.",
+    OrderState.FAILED: "The operators gave the change up. The cluster goes back to what it was.",
+}
+NEXT_OF_RESIZE = {
+    OrderState.REJECTED: "open the page below and read why.",
+    OrderState.FAILED: "open the page below and read why. Nothing of the cluster is removed.",
+}
+
 
 def tell_orderer(order: Order) -> None:
     """Queue the mail of the state that the order has just reached; needs the open transaction of that move.
@@ -34,6 +44,9 @@ def tell_orderer(order: Order) -> None:
     here = Membership.objects.working().filter(tenant=order.tenant_id, user=order.created_by_id)
     if not here.exists():
         return
+    resize = order.kind == OrderKind.RESIZE
+    what = OF_RESIZE.get(state, WHAT[state]) if resize else WHAT[state]
+    step = NEXT_OF_RESIZE.get(state, NEXT[state]) if resize else NEXT[state]
     is_removed = order.kind == OrderKind.TERMINATE and state == OrderState.FULFILLED
     queue_mail_to(
         order.created_by,
@@ -42,10 +55,8 @@ def tell_orderer(order: Order) -> None:
         context={
             "order": order,
             "person": order.created_by,
-            "what": f"The cluster {order.cluster_name} is removed, as you asked."
-            if is_removed
-            else WHAT[state],
-            "next": "nothing." if is_removed else NEXT[state],
+            "what": f"The cluster {order.cluster_name} is removed, as you asked." if is_removed else what,
+            "next": "nothing." if is_removed else step,
             "link": settings.PUBLIC_URL + reverse("order", args=[order.tenant.slug, order.pk]),
         },
         kind=f"order.{state.value}",

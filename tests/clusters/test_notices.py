@@ -14,7 +14,7 @@ from clusters.services.orders import cancel_order
 from portal.lib.crypto import unseal
 from tenants.models import Membership, OutboxMail, Tenant, User
 from tests.builders import actor_for, make_tenant
-from tests.clusters.builders import approved_order, make_order, make_site, operator, owner_of
+from tests.clusters.builders import approve, approved_order, make_order, make_site, operator, owner_of, resize
 from tests.clusters.fakes import World
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("world")]
@@ -45,7 +45,7 @@ def test_approved_and_then_fulfilled(order: Order, tenant: Tenant) -> None:
     approve_order(actor=operator(), order=order, plan_hash=order.plan_hash, note="Welcome & enjoy <it>.")
     mail = OutboxMail.objects.get()
     assert (mail.to, mail.about_id) == (order.created_by.email, order.pk)
-    assert mail.subject == "New cluster gpu-a of R&D lab: approved, being built"
+    assert mail.subject == "New cluster gpu-a of R&D lab: approved, under way"
     assert "Welcome & enjoy <it>." in text()
     assert f"{settings.PUBLIC_URL}/t/{tenant.slug}/orders/{order.pk}/" in text()
     assert order.cluster is not None
@@ -103,3 +103,15 @@ def test_a_decision_that_is_undone_is_not_told(order: Order) -> None:
     assert kinds() == []
     reject_order(actor=operator(), order=Order.objects.get(pk=order.pk), note="No.")
     assert kinds() == ["order.rejected"]
+
+
+def test_of_a_change_they_speak_as_of_a_change(tenant: Tenant) -> None:
+    order = approved_order(tenant, make_site(machines=6))
+    assert order.cluster is not None
+    engine.reconcile(order.cluster.pk)
+    cluster = Cluster.objects.select_related("site", "tenant").get(pk=order.cluster.pk)
+    approve(resize(cluster, train=3))
+    assert "running jobs go on" in text()
+    give_up(actor=operator(), cluster=cluster, note="Out of power.")
+    assert kinds()[-2:] == ["order.approved", "order.failed"]
+    assert "The cluster goes back to what it was." in text()
