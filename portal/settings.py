@@ -254,7 +254,7 @@ SPECTACULAR_SETTINGS = {
     "VERSION": "v1",
     "DESCRIPTION": "Everything that the portal's pages do, for programs. Each request carries an API token, "
     "which is made in the portal and opens one tenant. Lists come in pages: follow `next`. Errors are "
-    "problem details (RFC 9457). Not here, as a person must do it in a browser: signing in, founding a tenant, "
+    "problem details (RFC 9457). Not here, as it takes a person in a browser: signing in, founding a tenant, "
     "accepting an invitation, making tokens.",
     "SCHEMA_PATH_PREFIX": "/api/v1/",
     "SERVE_INCLUDE_SCHEMA": False,
