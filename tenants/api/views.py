@@ -26,6 +26,7 @@ SerializerT = TypeVar("SerializerT", bound=serializers.Serializer[Any])
 class ApiView(APIView):
     """An address of the API for the person of a token; `actor` is who asks."""
 
+    http_method_names = ["get", "head", "post", "patch", "delete"]
     door = "person"  # the architecture tests look for it
     actor: Actor
 
