@@ -57,7 +57,7 @@ def test_404_outside_of_everything(token: str) -> None:
 def test_405_names_the_method_and_has_allow(token: str) -> None:
     answer = send(token, "put", ORDERS, {})
     assert "PUT" in told(answer, 405)["detail"]
-    assert answer["Allow"] == "GET, POST, HEAD"
+    assert answer["Allow"] == "GET, HEAD, POST"
     told(send(token, "options", ORDERS), 405)
 
 
