@@ -120,7 +120,9 @@ def test_the_checks_find_what_they_are_for(status: int, kind: str, body: bytes) 
 @schema.parametrize()
 @bounded(20)
 @pytest.mark.django_db
-def test_nothing_that_an_owner_sends_breaks_it(case: schemathesis.Case, scene: Scene, known: bool) -> None:
+def test_nothing_that_an_owner_sends_breaks_it(
+    case: schemathesis.Case[Any], scene: Scene, known: bool
+) -> None:
     ask(case, scene, "owner", known=known)
 
 
@@ -130,12 +132,12 @@ def test_nothing_that_an_owner_sends_breaks_it(case: schemathesis.Case, scene: S
 @bounded(12)
 @pytest.mark.django_db
 def test_nothing_that_others_send_breaks_it(
-    case: schemathesis.Case, scene: Scene, who: str, known: bool
+    case: schemathesis.Case[Any], scene: Scene, who: str, known: bool
 ) -> None:
     ask(case, scene, who, known=known)
 
 
-def ask(case: schemathesis.Case, scene: Scene, who: str, *, known: bool) -> None:
+def ask(case: schemathesis.Case[Any], scene: Scene, who: str, *, known: bool) -> None:
     """Send it in a transaction that is undone, and check the answer. `known`: about things that exist."""
     call = CALLS[case.operation.definition.raw["operationId"]]
     if "tenant" in case.path_parameters:
@@ -149,7 +151,7 @@ def ask(case: schemathesis.Case, scene: Scene, who: str, *, known: bool) -> None
     case.validate_response(answer, checks=CHECKS)
 
 
-def mend(case: schemathesis.Case, world: World, call: Call) -> None:
+def mend(case: schemathesis.Case[Any], world: World, call: Call) -> None:
     """What no generator can guess: ids of things that exist, and a script that is one."""
     found = call.kwargs(world)
     if "pk" in found:
