@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import threading
 from typing import Any
 
 from django.conf import settings
@@ -16,6 +17,8 @@ from drf_spectacular.generators import SchemaGenerator
 import tenants.api.schema  # noqa: F401  # makes the security scheme known
 from portal.lib.types import JSONDict
 
+_making = threading.Lock()
+
 
 @require_safe
 def root(request: HttpRequest) -> HttpResponse:  # noqa: ARG001
@@ -24,9 +27,14 @@ def root(request: HttpRequest) -> HttpResponse:  # noqa: ARG001
     return JsonResponse({name: settings.PUBLIC_URL + reverse(address) for name, address in names.items()})
 
 
-@functools.lru_cache(maxsize=1)
 def schema_document() -> JSONDict:
-    """The OpenAPI document, made once for each process."""
+    """The OpenAPI document, made once for each process; its maker is not made for two threads."""
+    with _making:
+        return _made_document()
+
+
+@functools.lru_cache(maxsize=1)
+def _made_document() -> JSONDict:
     generator: Any = SchemaGenerator(api_version="v1")  # type: ignore[no-untyped-call]
     document: JSONDict = generator.get_schema(request=None, public=True)
     return document

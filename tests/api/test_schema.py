@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from django.conf import settings
 from django.core.management import call_command
 from django.test import Client
 
+from portal.web import api
 from portal.web.api import schema_document
 from tests.api.calls import OPERATIONS
 
@@ -69,3 +71,10 @@ def test_the_reference_takes_nothing_from_elsewhere() -> None:
     assert "swagger-ui-bundle.js" in text
     assert "//" not in text.replace("http://www.w3.org", "").replace("<!doctype html>", "")
     assert "script-src 'self'" in page["Content-Security-Policy"]
+
+
+def test_two_who_ask_at_once_get_one_document() -> None:
+    api._made_document.cache_clear()
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda _: schema_document(), range(4)))
+    assert all(document is found[0] for document in found)
