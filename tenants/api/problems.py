@@ -30,6 +30,8 @@ KINDS: Mapping[int, tuple[str, str]] = {
     503: ("outside-unavailable", "A system behind the portal did not answer"),
 }
 
+NO_TOKEN = "Send the header `Authorization: Bearer` with an API token."
+
 
 class TooLarge(exceptions.APIException):
     """More than the API reads."""
@@ -52,7 +54,8 @@ def handle(error: Exception, context: Mapping[str, Any]) -> Response | None:
         return None
     if isinstance(error, exceptions.ValidationError):
         return _response(problem(400, request_id=request_id, errors=flat(error.detail)))
-    response = _response(problem(error.status_code, str(error.detail), request_id=request_id))
+    detail = NO_TOKEN if isinstance(error, exceptions.NotAuthenticated) else str(error.detail)
+    response = _response(problem(error.status_code, detail, request_id=request_id))
     if header := getattr(error, "auth_header", None):
         response["WWW-Authenticate"] = header
     return response

@@ -14,6 +14,7 @@ from tenants.api import parsing, problems
 from tenants.models import Role, Tenant, User
 from tests.api.calls import make_token, send
 from tests.builders import make_member, make_tenant, make_user
+from tests.cases import case
 
 pytestmark = pytest.mark.django_db
 ORDERS = "/api/v1/t/aurora/orders/"
@@ -48,7 +49,10 @@ def test_401_says_how(token: str) -> None:
         assert answer["WWW-Authenticate"].startswith("Bearer")
 
 
-def test_404_outside_of_everything(token: str) -> None:
+@case("U32")
+def test_404_outside_of_everything_and_without_a_tenant(token: str) -> None:
+    for path in ("/api/v1/orders/", "/api/v1/t/orders/", "/api/v1/t//orders/"):
+        told(send(token, "get", path), 404)
     for path in ("/api/", "/api/v1/nothing/", "/api/v1/t/aurora/orders/not-a-uuid/", "/api/v2/me/"):
         found = told(send(token, "get", path), 404)
         assert found["request_id"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -10,6 +12,8 @@ from django.conf import settings
 from django.core.management import call_command
 from django.test import Client
 
+from jobs.api.submit import JobIn
+from jobs.parsing.script import parse_script
 from portal.web import api
 from portal.web.api import schema_document
 from tests.api.calls import OPERATIONS
@@ -78,3 +82,14 @@ def test_two_who_ask_at_once_get_one_document() -> None:
     with ThreadPoolExecutor(4) as pool:
         found = list(pool.map(lambda _: schema_document(), range(4)))
     assert all(document is found[0] for document in found)
+
+
+@pytest.mark.parametrize("name", ["README.md", "docs/api.md"])
+def test_the_example_of_the_documents_is_a_job(name: str) -> None:
+    text = (settings.BASE_DIR / name).read_text(encoding="utf-8")
+    bodies = re.findall(r"-d '(\{.*?\})'", text)
+    assert len(bodies) == 1
+    asked = JobIn(data=json.loads(bodies[0]))
+    assert asked.is_valid(), asked.errors
+    assert parse_script(asked.validated_data["script"]).text.startswith("#!/bin/bash\n")
+    assert re.search(r"/clusters/CLUSTER/jobs/\s", text)
