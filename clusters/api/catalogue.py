@@ -89,3 +89,19 @@ class CatalogueApi(TenantApi):
         rows = Offering.objects.filter(active=True, site__active=True).select_related("site", "flavor")
         by = ("site__name", "flavor__name", "pk")
         return keyset_page(request, rows, OfferingOut, read_query(request, PageQuery), by=by, context=context)
+
+
+def offerings_of(pools: list[dict[str, Any]]) -> dict[UUID, Offering]:
+    """Those that the pools name and that may be ordered now."""
+    keys = {pool["offering"] for pool in pools}
+    rows = Offering.objects.filter(pk__in=keys, active=True, site__active=True)
+    return {row.pk: row for row in rows.select_related("site", "flavor")}
+
+
+def unknown_offerings(pools: list[dict[str, Any]], offered: dict[UUID, Offering]) -> dict[str, str]:
+    """A message at each pool whose offering is not among these."""
+    return {
+        f"pools.{number}.offering": "There is no such offering."
+        for number, pool in enumerate(pools)
+        if pool["offering"] not in offered
+    }

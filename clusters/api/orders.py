@@ -13,8 +13,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from clusters import live
-from clusters.api.catalogue import SiteOut
-from clusters.models import OPEN_STATES, Offering, Order, OrderKind, OrderLine, OrderState, Site, Stack
+from clusters.api.catalogue import SiteOut, offerings_of, unknown_offerings
+from clusters.models import OPEN_STATES, Order, OrderKind, OrderLine, OrderState, Site, Stack
 from clusters.services.order_checks import OrderRequest, PoolRequest
 from clusters.services.orders import cancel_order, submit_order
 from portal.lib.errors import BadInput
@@ -167,13 +167,9 @@ class OrderCancelApi(TenantApi):
 def order_request(asked: dict[str, Any]) -> OrderRequest:
     """The service's request. Raises BadInput for a site or an offering that does not exist."""
     site = Site.objects.filter(pk=asked["site"]).first()
-    keys = {pool["offering"] for pool in asked["pools"]}
-    offered = {row.pk: row for row in Offering.objects.filter(pk__in=keys).select_related("site", "flavor")}
+    offered = offerings_of(asked["pools"])
     wrong = {} if site else {"site": "There is no such site."}
-    for number, pool in enumerate(asked["pools"]):
-        if pool["offering"] not in offered:
-            wrong[f"pools.{number}.offering"] = "There is no such offering."
-    if wrong:
+    if wrong := wrong | unknown_offerings(asked["pools"], offered):
         raise BadInput(fields=wrong)
     return OrderRequest(
         site=cast(Site, site),

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from django.urls import URLPattern, path
 
-from clusters.api import catalogue, clusters, inside, orders
+from clusters.api import catalogue, clusters, inside, orders, quotes
 
 urlpatterns: list[URLPattern] = [
     path("catalogue/", catalogue.CatalogueApi.as_view(), name="api-catalogue"),
     path("orders/", orders.OrdersApi.as_view(), name="api-orders"),
+    path("orders/quote/", quotes.QuoteApi.as_view(), name="api-order-quote"),
     path("orders/<uuid:pk>/", orders.OrderApi.as_view(), name="api-order"),
     path("orders/<uuid:pk>/cancel/", orders.OrderCancelApi.as_view(), name="api-order-cancel"),
     path("clusters/", clusters.ClustersApi.as_view(), name="api-clusters"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import uuid
 from typing import Any
 
@@ -10,7 +11,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from clusters.models import Cluster
+from clusters.models import Cluster, SlurmEndpoint
 from jobs import live, selectors, words
 from jobs.models import Job, JobEvent, JobState
 from jobs.observer.pace import note_watched
@@ -23,7 +24,7 @@ from tenants.api.views import TenantApi, operation, read_query
 from tenants.rights import Action, require
 from tenants.scoping import get_visible
 
-JOBS = Job.objects.select_related("cluster", "owner", "identity")
+JOBS = Job.objects.select_related("cluster__slurm", "owner", "identity")
 
 
 class ClusterRef(serializers.Serializer[Cluster]):
@@ -81,8 +82,16 @@ class JobDetail(JobOut):
     comment = serializers.CharField()
     restarts = serializers.IntegerField()
     eligible_time = serializers.DateTimeField(allow_null=True)
+    unreachable_since = serializers.SerializerMethodField(
+        help_text="Since when its Slurm does not answer, so that all of this is as last seen; null: it does."
+    )
     said = serializers.SerializerMethodField(help_text="Why it waits or how it ended, in a sentence.")
     advice = serializers.SerializerMethodField(help_text="What to try; may be empty.")
+
+    @extend_schema_field(serializers.DateTimeField(allow_null=True))
+    def get_unreachable_since(self, row: Job) -> dt.datetime | None:
+        """As the pages say it."""
+        return silent_since(row)
 
     @extend_schema_field(serializers.CharField())
     def get_said(self, row: Job) -> str:
@@ -161,7 +170,10 @@ class JobApi(TenantApi):
         """One job."""
         row = get_visible(JOBS.all(), self.actor, pk)
         note_watched([row.cluster_id])
-        return versioned(request, self.actor, row, live.job(row), answer=lambda: JobDetail(row).data)
+        also = silent_since(row)
+        return versioned(
+            request, self.actor, row, live.job(row), answer=lambda: JobDetail(row).data, also=also
+        )
 
 
 class JobEventsApi(TenantApi):
@@ -186,6 +198,12 @@ class JobCancelApi(TenantApi):
             raise NotAllowed("Only who submitted a job and the tenant's admins may cancel it.")
         actions.cancel_job(actor=self.actor, job=row)
         return Response(JobDetail(get_visible(JOBS.all(), self.actor, pk)).data)
+
+
+def silent_since(row: Job) -> dt.datetime | None:
+    """Since when the job's cluster does not answer."""
+    endpoint: SlurmEndpoint | None = getattr(row.cluster, "slurm", None)
+    return endpoint.unreachable_since if endpoint else None
 
 
 def _rows(page: selectors.Page) -> Any:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import re
 import uuid
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from typing import Any
 
 from django.conf import settings
@@ -17,13 +14,14 @@ from rest_framework.response import Response
 
 from clusters.models import Cluster
 from jobs.api.jobs import JOBS, ClusterRef, JobOut
+from jobs.api.request import JobIn, named_as_sent, typed
 from jobs.models import Job, Submission, SubmissionState
 from jobs.observer.pace import note_watched
 from jobs.selectors import submission_of
 from jobs.services import actions, describe, requests, submissions
 from jobs.services.capacity import view_of
-from jobs.services.drafts import Typed, read_draft
-from portal.lib.errors import BadInput, NotVisible, WrongState
+from jobs.services.drafts import read_draft
+from portal.lib.errors import NotVisible, WrongState
 from portal.lib.types import JSONDict
 from tenants.actor import Actor
 from tenants.api.keys import once
@@ -35,58 +33,6 @@ from tenants.scoping import get_visible
 
 SUBMISSIONS = Submission.objects.select_related("cluster", "user", "identity", "job__cluster", "job__owner")
 CLUSTERS = Cluster.objects.select_related("tenant")
-# names of the API: names of a request to Slurm, whose texts are read as the form's are
-TYPED = {"memory": "memory_mib", "memory_per_cpu": "memory_per_cpu_mib", "time_limit": "time_limit_minutes"}
-LONGEST_SCRIPT = 1024 * 1024
-_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
-
-
-def _text(help_text: str, longest: int = 1000) -> serializers.CharField:
-    return serializers.CharField(
-        required=False, allow_blank=True, max_length=longest, trim_whitespace=False, help_text=help_text
-    )
-
-
-class JobIn(serializers.Serializer[Any]):
-    """A job. What is absent or empty comes from the script's #SBATCH lines, else from Slurm's defaults."""
-
-    script = serializers.CharField(
-        max_length=LONGEST_SCRIPT, trim_whitespace=False, help_text="Begins with #!; at most 1 MiB."
-    )
-    name = _text("At most 128 characters.")
-    partition = _text("Which nodes.")
-    nodes = serializers.IntegerField(required=False, min_value=1, max_value=10_000)
-    tasks = serializers.IntegerField(required=False, min_value=1, max_value=1_000_000)
-    cpus_per_task = serializers.IntegerField(required=False, min_value=1, max_value=4096)
-    gpus = _text("On each node: a number, or model and number (a100:2).", 200)
-    memory = _text("Per node: 16G, 1.5T, or MiB (512); 0 is all of the node.", 200)
-    memory_per_cpu = _text("Instead of memory per node.", 200)
-    time_limit = _text("Minutes, h:mm:ss or days-hours.", 200)
-    array = _text("Such as 0-15, 1-10%2 or 1,3,5-7.")
-    working_directory = _text("A full path; absent: your home in the cluster.")
-    stdout = _text("Below the working directory, or a full path.")
-    stderr = _text("Absent: the same file as the output.")
-    dependency = _text("Such as afterok:4711.")
-    account = _text("Slurm account.")
-    qos = _text("QOS.")
-    reservation = _text("Reservation.")
-    comment = _text("At most 900 characters.")
-    environment = serializers.DictField(
-        child=serializers.CharField(allow_blank=True, max_length=131_071, trim_whitespace=False),
-        required=False,
-        help_text="At most 200 variables; only you can see the values later.",
-    )
-
-    def validate_environment(self, values: dict[str, str]) -> dict[str, str]:
-        """Names are names, and no value breaks a line: one variable never becomes two."""
-        for name, value in values.items():
-            if _VARIABLE.fullmatch(name) is None:
-                raise serializers.ValidationError(
-                    f"{name[:60]!r}: a name begins with a letter or _ and holds letters, digits and _ only."
-                )
-            if "\n" in value or "\r" in value:
-                raise serializers.ValidationError(f"{name}: a value cannot hold a line break.")
-        return values
 
 
 class LineOut(serializers.Serializer[Any]):
@@ -153,7 +99,7 @@ class SubmitApi(TenantApi):
         """Submit a job, once for each key. 202: not known yet whether Slurm has it; ask for it later."""
         cluster = get_visible(CLUSTERS.all(), self.actor, pk, Action.SUBMIT_JOB)
         asked = typed(read_body(request, JobIn))
-        with once(request, self.actor) as key, _named_as_sent():
+        with once(request, self.actor) as key, named_as_sent():
             made = submissions.submit_job(actor=self.actor, cluster=cluster, typed=asked, key=key)
             if made.state == SubmissionState.REFUSED:
                 raise WrongState(
@@ -170,7 +116,7 @@ class SubmitCheckApi(TenantApi):
         """What a submit would send, and what speaks against it. Nothing is stored or sent."""
         cluster = get_visible(CLUSTERS.all(), self.actor, pk, Action.SUBMIT_JOB)
         view = view_of(cluster)
-        with _named_as_sent():
+        with named_as_sent():
             draft = read_draft(typed(read_body(request, JobIn)), view)
         facts = {
             "lines": describe.of_draft(draft, view),
@@ -240,28 +186,6 @@ class SentApi(TenantApi):
             "environment": {name: values.get(name) for name in made.request.get("environment", [])},
         }
         return Response(SentOut(facts).data)
-
-
-def typed(asked: Mapping[str, Any]) -> Typed:
-    """The texts of the form that says the same."""
-    fields = {
-        TYPED.get(name, name): str(value)
-        for name, value in asked.items()
-        if name not in {"script", "environment"}
-    }
-    environment = "\n".join(f"{name}={value}" for name, value in asked.get("environment", {}).items())
-    return Typed(fields=fields, script=asked["script"], environment=environment)
-
-
-@contextmanager
-def _named_as_sent() -> Iterator[None]:
-    """Refusals under the names of the API's own fields."""
-    names = {ours: theirs for theirs, ours in TYPED.items()}
-    try:
-        yield
-    except BadInput as error:
-        error.fields = {names.get(name, name): message for name, message in error.fields.items()}
-        raise
 
 
 def _answer(actor: Actor, made: Submission) -> Response:

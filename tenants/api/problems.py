@@ -6,7 +6,6 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from django.core.exceptions import RequestDataTooBig
 from django.http import Http404, HttpRequest, HttpResponse
 from rest_framework import exceptions
 from rest_framework.response import Response
@@ -30,7 +29,7 @@ KINDS: Mapping[int, tuple[str, str]] = {
     503: ("outside-unavailable", "A system behind the portal did not answer"),
 }
 
-NO_TOKEN = "Send the header `Authorization: Bearer` with an API token."
+HOW_TO_ASK = "Send the header `Authorization: Bearer` with an API token."
 
 
 class TooLarge(exceptions.APIException):
@@ -48,13 +47,11 @@ def handle(error: Exception, context: Mapping[str, Any]) -> Response | None:
         return _response(of_ours(error, request_id))
     if isinstance(error, Http404):
         return _response(problem(404, request_id=request_id))
-    if isinstance(error, RequestDataTooBig):
-        error = TooLarge()
     if not isinstance(error, exceptions.APIException):
         return None
     if isinstance(error, exceptions.ValidationError):
         return _response(problem(400, request_id=request_id, errors=flat(error.detail)))
-    detail = NO_TOKEN if isinstance(error, exceptions.NotAuthenticated) else str(error.detail)
+    detail = HOW_TO_ASK if isinstance(error, exceptions.NotAuthenticated) else str(error.detail)
     response = _response(problem(error.status_code, detail, request_id=request_id))
     if header := getattr(error, "auth_header", None):
         response["WWW-Authenticate"] = header

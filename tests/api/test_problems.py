@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import pytest
+from django.http import Http404
 from django.test import Client
 from rest_framework.exceptions import ErrorDetail, ValidationError
 
@@ -129,6 +130,13 @@ def test_a_bug_is_a_problem_without_its_trace(token: str, monkeypatch: pytest.Mo
     answer = send(token, "get", ORDERS, client=client)
     assert told(answer, 500)["type"] == "urn:freehold:problem:internal"
     assert b"secret" not in answer.content
+
+
+def test_what_is_no_error_of_ours_or_the_frameworks_is_left_alone() -> None:
+    found = problems.handle(Http404(), {})
+    assert found is not None
+    assert (found.status_code, found.data["status"]) == (404, 404)  # type: ignore[index]
+    assert problems.handle(RuntimeError(), {}) is None
 
 
 def test_nested_messages_are_flat() -> None:

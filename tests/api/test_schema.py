@@ -12,7 +12,7 @@ from django.conf import settings
 from django.core.management import call_command
 from django.test import Client
 
-from jobs.api.submit import JobIn
+from jobs.api.request import JobIn
 from jobs.parsing.script import parse_script
 from portal.web import api
 from portal.web.api import schema_document

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from clusters.live import of_order
-from clusters.models import Order
+from clusters.models import Order, SlurmEndpoint
 from jobs.models import Job
 from portal.lib import clock
 from tenants.live.topics import publish
@@ -82,4 +82,8 @@ def test_a_look_of_the_observer_is_another_version() -> None:
     path = perform(world, CALLS["job"], OPERATIONS["job"], token).request["PATH_INFO"]
     first = etag(token, path)
     Job.objects.update(observed_at=clock.now())
-    assert etag(token, path) != first
+    second = etag(token, path)
+    assert second != first
+    SlurmEndpoint.objects.update(unreachable_since=clock.now())
+    assert etag(token, path) != second
+    assert send(token, "get", path).json()["unreachable_since"]

@@ -25,6 +25,12 @@ def order_body(world: World) -> JSONDict:
     }
 
 
+def quote_body(world: World) -> JSONDict:
+    """Two nodes."""
+    offering = Offering.objects.get(site=world.make(make_site))
+    return {"pools": [{"offering": str(offering.pk), "count": 2}]}
+
+
 def terminate_body(world: World) -> JSONDict:
     """The name, typed."""
     return {"confirm": Cluster.objects.get(pk=cluster_of(world)["pk"]).name}
@@ -34,6 +40,7 @@ CALLS: dict[str, Call] = {
     "catalogue_list": Call(),
     "orders_list": Call(),
     "order_create": Call(body=order_body, roles=ADMINS, scopes=ORDERS, ok=201),
+    "order_quote": Call(body=quote_body, roles=ADMINS, scopes=ORDERS),
     "order": Call(order_of),
     "order_cancel": Call(order_of, roles=ADMINS, scopes=ORDERS),
     "clusters_list": Call(),

@@ -130,3 +130,30 @@ def test_the_services_refusals_are_told_by_path(site: Site, token: str) -> None:
     ask(token, "post", "orders/", body_for(site, pools=[]), key="5", status=400)
     ask(token, "post", "orders/", body_for(site, pools=[pool] * 9), key="6", status=400)
     assert not Order.objects.exists()
+
+
+def test_a_quote_sums_up_and_stores_nothing(tenant: Tenant, site: Site, token: str) -> None:
+    Quota.objects.create(tenant=tenant, flavor=make_flavor(), nodes=5)
+    offering = str(Offering.objects.get(site=site).pk)
+    body = {"pools": [{"offering": offering, "count": 2}, {"offering": offering, "count": 4}]}
+    found = ask(token, "post", "orders/quote/", body)
+    assert (found["price_per_hour"], found["price_per_month"], found["currency"]) == (
+        "75.00",
+        "54750.00",
+        "EUR",
+    )
+    assert (found["nodes"], found["gpus"]) == (6, 24)
+    (line,) = found["lines"]
+    facts = ("flavor", "count", "free", "total", "quota_left", "is_free", "is_allowed")
+    assert [line[name] for name in facts] == ["a100-4", 6, 4, 4, 5, False, False]
+    assert not Order.objects.exists()
+    add_machines(site, make_flavor("cpu-32", gpus=0), 1)
+    Offering.objects.filter(flavor__name="cpu-32").update(currency="USD")
+    other = str(Offering.objects.get(currency="USD").pk)
+    mixed = {"pools": [*body["pools"], {"offering": other, "count": 1}]}
+    assert ask(token, "post", "orders/quote/", mixed, status=400)["errors"].keys() == {"pools"}
+    Offering.objects.update(active=False)
+    assert ask(token, "post", "orders/quote/", body, status=400)["errors"].keys() == {
+        "pools.0.offering",
+        "pools.1.offering",
+    }
