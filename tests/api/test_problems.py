@@ -135,7 +135,7 @@ def test_a_bug_is_a_problem_without_its_trace(token: str, monkeypatch: pytest.Mo
 def test_what_is_no_error_of_ours_or_the_frameworks_is_left_alone() -> None:
     found = problems.handle(Http404(), {})
     assert found is not None
-    assert (found.status_code, found.data["status"]) == (404, 404)  # type: ignore[index]
+    assert (found.status_code, found.data["status"]) == (404, 404)
     assert problems.handle(RuntimeError(), {}) is None
 
 
