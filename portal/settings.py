@@ -268,7 +268,7 @@ SPECTACULAR_SETTINGS = {
         "PhaseEnum": "clusters.models.Phase",
         "StepStatusEnum": "clusters.models.StepStatus",
         "JobStateEnum": "jobs.models.JobState",
-        "InvitationStateEnum": "tenants.api.people.INVITATION_STATES",
+        "InvitationStateEnum": "tenants.api.invitations.INVITATION_STATES",
         "OutputStateEnum": "jobs.api.output.STATES",
         "SubmissionStateEnum": "jobs.models.SubmissionState",
     },

@@ -72,7 +72,7 @@ SCOPE_WORDS = {
     "read": "Read: whatever your role may look at, output and audit trail included",
     "jobs": "Jobs: submit, cancel, and read the output of your jobs",
     "orders": "Orders: order, cancel and terminate clusters",
-    "people": "People: invite, change roles, remove; leave",
+    "people": "People: invite, change roles, suspend, remove; settings; leave",
 }
 
 

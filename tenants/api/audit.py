@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
-from typing import Any
-
-from django.db.models import Q
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -15,6 +11,7 @@ from tenants.api.serializers import PageQuery
 from tenants.api.views import TenantApi, operation, read_query
 from tenants.models import AuditEvent
 from tenants.rights import Action, require
+from tenants.trail import Filter
 
 
 class AuditOut(serializers.Serializer[AuditEvent]):
@@ -38,11 +35,17 @@ class AuditOut(serializers.Serializer[AuditEvent]):
 
 
 class AuditQuery(PageQuery):
-    """Which events."""
+    """Which events: the page's filters, with moments in place of days."""
 
-    verb = serializers.CharField(required=False, max_length=60, help_text="Exactly this verb.")
     text = serializers.CharField(
         required=False, max_length=100, help_text="In the actor, the thing or the verb."
+    )
+    who = serializers.CharField(required=False, max_length=100, help_text="In name, issuer or subject.")
+    verb = serializers.CharField(
+        required=False, max_length=60, help_text="order.approved, or an area: order."
+    )
+    target = serializers.CharField(
+        required=False, max_length=100, help_text="In the thing's name, or its id."
     )
     since = serializers.DateTimeField(required=False, help_text="At this moment or later.")
     until = serializers.DateTimeField(required=False, help_text="Before this moment.")
@@ -56,20 +59,10 @@ class AuditApi(TenantApi):
         """Who did what, the newest first."""
         require(self.actor, Action.READ_AUDIT)
         query = read_query(request, AuditQuery)
-        rows = AuditEvent.objects.for_actor(self.actor).filter(_wanted(query))
+        wanted = {name: query[name] for name in ("who", "verb", "target") if name in query}
+        rows = Filter(q=query.get("text", ""), **wanted).of(AuditEvent.objects.for_actor(self.actor))
+        if since := query.get("since"):
+            rows = rows.filter(at__gte=since)
+        if until := query.get("until"):
+            rows = rows.filter(at__lt=until)
         return keyset_page(request, rows, AuditOut, query, by=("-pk",))
-
-
-def _wanted(query: dict[str, Any]) -> Q:
-    wanted = Q()
-    if verb := query.get("verb"):
-        wanted &= Q(verb=verb)
-    if text := query.get("text"):
-        wanted &= Q(actor_label__icontains=text) | Q(target_label__icontains=text) | Q(verb__icontains=text)
-    since: dt.datetime | None = query.get("since")
-    until: dt.datetime | None = query.get("until")
-    if since:
-        wanted &= Q(at__gte=since)
-    if until:
-        wanted &= Q(at__lt=until)
-    return wanted

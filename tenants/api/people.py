@@ -1,4 +1,4 @@
-"""Who I am, the tenant, its members and its invitations."""
+"""Who I am, the tenant with its settings, and its members."""
 
 from __future__ import annotations
 
@@ -6,9 +6,6 @@ import uuid
 from collections.abc import Mapping
 from typing import Any
 
-from django.conf import settings
-from django.urls import reverse
-from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -19,16 +16,15 @@ from tenants.api.serializers import PageQuery, Person
 from tenants.api.versions import versioned
 from tenants.api.views import ApiView, TenantApi, operation, read_body, read_query
 from tenants.live.kinds import MEMBERS
-from tenants.models import ApiToken, Invitation, Membership, Role, Tenant
+from tenants.models import ApiToken, Membership, Role, Tenant
 from tenants.rights import Action, may, require
 from tenants.scopes import SCOPES
 from tenants.scoping import get_visible
-from tenants.services import invitations, members
+from tenants.services import members
+from tenants.services.tenants import change_settings
 from tenants.services.tokens import token_of
 
-INVITATION_STATES = [(state, state.capitalize()) for state in ("open", "used", "revoked", "ended")]
 PEOPLE = Membership.objects.filter(ended_at=None).select_related("user")
-INVITATIONS = Invitation.objects.select_related("invited_by", "tenant")
 
 
 class TokenFacts(serializers.Serializer[ApiToken]):
@@ -71,6 +67,7 @@ class Member(serializers.Serializer[Membership]):
     email = serializers.CharField(source="user.email")
     role = serializers.ChoiceField(choices=Role.choices)
     created_at = serializers.DateTimeField()
+    suspended_at = serializers.DateTimeField(allow_null=True, help_text="Since when kept out; null: is not.")
 
 
 class RoleIn(serializers.Serializer[Any]):
@@ -79,45 +76,12 @@ class RoleIn(serializers.Serializer[Any]):
     role = serializers.ChoiceField(choices=Role.choices)
 
 
-class InvitationIn(serializers.Serializer[Any]):
-    """Whom to invite."""
+class SettingsOut(serializers.Serializer[Tenant]):
+    """What an owner decides for the tenant."""
 
-    email = serializers.CharField(max_length=254)
-    role = serializers.ChoiceField(choices=Role.choices)
-
-
-class InvitationOut(serializers.Serializer[Invitation]):
-    """An invitation; its link is told only once, to who made it."""
-
-    id = serializers.UUIDField()
-    email = serializers.CharField()
-    role = serializers.ChoiceField(choices=Role.choices)
-    state = serializers.SerializerMethodField()
-    invited_by = Person()
-    created_at = serializers.DateTimeField()
-    expires_at = serializers.DateTimeField()
-
-    @extend_schema_field(serializers.ChoiceField(choices=INVITATION_STATES))
-    def get_state(self, row: Invitation) -> str:
-        """As of now."""
-        return invitations.state_of(row)
-
-
-class NewInvitation(InvitationOut):
-    """With the link."""
-
-    link = serializers.SerializerMethodField(help_text="Shown only now: send it to the person.")
-
-    @extend_schema_field(serializers.URLField())
-    def get_link(self, row: Invitation) -> str:  # noqa: ARG002  # the signature is the framework's
-        """For the person's browser."""
-        return str(self.context["link"])
-
-
-class InvitationQuery(PageQuery):
-    """Which invitations."""
-
-    all = serializers.BooleanField(default=False, help_text="Also those that are used, revoked or ended.")
+    cancel_jobs_on_leave = serializers.BooleanField(
+        help_text="Cancel the jobs of who leaves, is removed or suspended from now on; else they go on."
+    )
 
 
 class MeApi(ApiView):
@@ -171,25 +135,62 @@ class MemberApi(TenantApi):
     @operation("member", tag="people", answer=Member, versioned=True)
     def get(self, request: Request, pk: uuid.UUID) -> Response:
         """One member."""
-        found = self._live(pk, Action.VIEW)
+        found = live_member(self.actor, pk, Action.VIEW)
         topic = MEMBERS.topic(_tenant(self))
         return versioned(request, self.actor, found, topic, answer=lambda: Member(found).data)
 
     @operation("member_change_role", tag="people", answer=Member, body=RoleIn)
     def patch(self, request: Request, pk: uuid.UUID) -> Response:
         """Another role. Only an owner names owners, or takes that from one."""
-        found = self._live(pk, Action.MANAGE_PEOPLE)
+        found = live_member(self.actor, pk, Action.MANAGE_PEOPLE)
         role = read_body(request, RoleIn)["role"]
         return Response(Member(members.change_role(actor=self.actor, membership=found, role=role)).data)
 
     @operation("member_remove", tag="people", status=204)
     def delete(self, request: Request, pk: uuid.UUID) -> Response:  # noqa: ARG002
         """End a membership: pages, API tokens and Slurm account of that person end here with it."""
-        members.remove_member(actor=self.actor, membership=self._live(pk, Action.MANAGE_PEOPLE))
+        found = live_member(self.actor, pk, Action.MANAGE_PEOPLE)
+        members.remove_member(actor=self.actor, membership=found)
         return Response(status=204)
 
-    def _live(self, pk: uuid.UUID, action: Action) -> Membership:
-        return get_visible(PEOPLE.all(), self.actor, pk, action)
+
+class SuspendApi(TenantApi):
+    """/members/<id>/suspend/"""
+
+    @operation("member_suspend", tag="people", answer=Member)
+    def post(self, request: Request, pk: uuid.UUID) -> Response:  # noqa: ARG002
+        """Keep a member out until the membership is resumed; role and accounts stay theirs."""
+        found = live_member(self.actor, pk, Action.MANAGE_PEOPLE)
+        members.suspend_member(actor=self.actor, membership=found)
+        return Response(Member(found).data)
+
+
+class ResumeApi(TenantApi):
+    """/members/<id>/resume/"""
+
+    @operation("member_resume", tag="people", answer=Member)
+    def post(self, request: Request, pk: uuid.UUID) -> Response:  # noqa: ARG002
+        """Let a suspended member in again, with the role of before."""
+        found = live_member(self.actor, pk, Action.MANAGE_PEOPLE)
+        members.resume_member(actor=self.actor, membership=found)
+        return Response(Member(found).data)
+
+
+class SettingsApi(TenantApi):
+    """/settings/"""
+
+    @operation("settings", tag="people", answer=SettingsOut)
+    def get(self, request: Request) -> Response:  # noqa: ARG002
+        """The tenant's settings."""
+        require(self.actor, Action.CHANGE_SETTINGS)
+        return Response(SettingsOut(_tenant(self)).data)
+
+    @operation("settings_change", tag="people", answer=SettingsOut, body=SettingsOut)
+    def patch(self, request: Request) -> Response:
+        """Other settings."""
+        require(self.actor, Action.CHANGE_SETTINGS)
+        cancel = read_body(request, SettingsOut)["cancel_jobs_on_leave"]
+        return Response(SettingsOut(change_settings(actor=self.actor, cancel_jobs_on_leave=cancel)).data)
 
 
 class LeaveApi(TenantApi):
@@ -203,53 +204,9 @@ class LeaveApi(TenantApi):
         return Response(status=204)
 
 
-class InvitationsApi(TenantApi):
-    """/invitations/"""
-
-    @operation("invitations_list", tag="people", answer=page_of(InvitationOut), query=InvitationQuery)
-    def get(self, request: Request) -> Response:
-        """Invitations, the newest first."""
-        require(self.actor, Action.MANAGE_PEOPLE)
-        query = read_query(request, InvitationQuery)
-        rows = INVITATIONS.for_actor(self.actor)
-        if not query["all"]:
-            rows = rows.filter(invitations.is_open())
-        return keyset_page(request, rows, InvitationOut, query, by=("-created_at", "-pk"))
-
-    @operation("invite", tag="people", answer=NewInvitation, status=201, body=InvitationIn)
-    def post(self, request: Request) -> Response:
-        """Invite by a link that works for seven days, once, and only with that verified address."""
-        require(self.actor, Action.MANAGE_PEOPLE)
-        asked = read_body(request, InvitationIn)
-        made, token = invitations.invite(actor=self.actor, email=asked["email"], role=asked["role"])
-        link = settings.PUBLIC_URL + reverse("invitation-open", args=[token])
-        return Response(NewInvitation(made, context={"link": link}).data, status=201)
-
-
-class InvitationApi(TenantApi):
-    """/invitations/<id>/"""
-
-    @operation("invitation", tag="people", answer=InvitationOut, versioned=True)
-    def get(self, request: Request, pk: uuid.UUID) -> Response:
-        """One invitation, without its link."""
-        found = get_visible(INVITATIONS.all(), self.actor, pk, Action.MANAGE_PEOPLE)
-        topic = MEMBERS.topic(found.tenant)
-        state = invitations.state_of(found)  # ends by itself
-        return versioned(
-            request, self.actor, found, topic, answer=lambda: InvitationOut(found).data, also=state
-        )
-
-
-class InvitationRevokeApi(TenantApi):
-    """/invitations/<id>/revoke/"""
-
-    @operation("invitation_revoke", tag="people", answer=InvitationOut)
-    def post(self, request: Request, pk: uuid.UUID) -> Response:  # noqa: ARG002
-        """Take an open invitation back."""
-        found = get_visible(INVITATIONS.all(), self.actor, pk, Action.MANAGE_PEOPLE)
-        invitations.revoke_invitation(actor=self.actor, invitation=found)
-        found.refresh_from_db()
-        return Response(InvitationOut(found).data)
+def live_member(actor: Actor, pk: uuid.UUID, action: Action) -> Membership:
+    """Not ended; a suspended one is still a member."""
+    return get_visible(PEOPLE.all(), actor, pk, action)
 
 
 def tenant_facts(actor: Actor) -> Mapping[str, Any]:

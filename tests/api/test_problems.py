@@ -115,7 +115,7 @@ def test_outside_errors_tell_their_reason(
     def fails(**_: object) -> None:
         raise kind("NoCapacity", "It is full.", hint="Wait.")
 
-    monkeypatch.setattr("tenants.api.people.invitations.invite", fails)
+    monkeypatch.setattr("tenants.api.invitations.invitations.invite", fails)
     body = {"email": "x@example.org", "role": "member"}
     found = told(send(token, "post", "/api/v1/t/aurora/invitations/", body), status)
     assert (found["reason"], found["detail"], found["hint"]) == ("NoCapacity", "It is full.", "Wait.")

@@ -97,12 +97,14 @@ def test_a_token_ends_with_the_membership_and_does_not_come_back(ada: User, tena
     assert tokens.actor_of_token(secret) is None
 
 
-@pytest.mark.parametrize("what", ["person", "tenant"])
+@pytest.mark.parametrize("what", ["person", "tenant", "member"])
 def test_a_token_rests_while_its_person_or_tenant_is_suspended(ada: User, tenant: Tenant, what: str) -> None:
     secret = make_token(ada, tenant)
     assert tokens.actor_of_token(secret) is not None
     if what == "person":
         User.objects.filter(pk=ada.pk).update(is_active=False)
+    elif what == "member":
+        Membership.objects.update(suspended_at=clock.now())
     else:
         Tenant.objects.filter(pk=tenant.pk).update(suspended_at=clock.now())
     assert tokens.actor_of_token(secret) is None

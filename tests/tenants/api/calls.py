@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tests.api.calls import Call
-from tests.architecture.routes import ADMINS
-from tests.tenants.routes import invitation_of, member_of, second_owner
+from tests.architecture.routes import ADMINS, OWNERS
+from tests.tenants.routes import invitation_of, member_of, second_owner, suspended_member_of
 
 PEOPLE = frozenset({"people"})
 
@@ -17,6 +17,10 @@ CALLS: dict[str, Call] = {
     "member": Call(member_of),
     "member_change_role": Call(member_of, body=lambda world: {"role": "member"}, roles=ADMINS, scopes=PEOPLE),
     "member_remove": Call(member_of, roles=ADMINS, scopes=PEOPLE, ok=204),
+    "member_suspend": Call(member_of, roles=ADMINS, scopes=PEOPLE),
+    "member_resume": Call(suspended_member_of, roles=ADMINS, scopes=PEOPLE),
+    "settings": Call(roles=OWNERS, scopes=PEOPLE),
+    "settings_change": Call(body=lambda world: {"cancel_jobs_on_leave": True}, roles=OWNERS, scopes=PEOPLE),
     "leave": Call(second_owner, scopes=PEOPLE, ok=204),
     "invitations_list": Call(roles=ADMINS, scopes=PEOPLE),
     "invite": Call(

@@ -37,6 +37,8 @@ def test_events_are_told_and_filtered() -> None:
     assert (one["target"], one["target_type"], one["target_id"]) == ("Aurora", "tenant", str(tenant.pk))
     assert (one["actor_id"], one["actor_kind"], one["via"]) == (str(ada.pk), "person", "web")
     assert [row["verb"] for row in get("?text=ROBOT")] == ["token.created"]
+    assert [row["verb"] for row in get("?verb=test")] == ["test.two", "test.one"]
+    assert [row["verb"] for row in get(f"?target={tenant.pk}&who=ada")] == ["test.two", "test.one"]
     at = AuditEvent.objects.get(verb="test.one").at.isoformat().replace("+00:00", "Z")
     assert [row["verb"] for row in get(f"?since={at}")] == ["test.two", "test.one"]
     assert [row["verb"] for row in get(f"?until={at}")] == ["token.created"]

@@ -82,6 +82,28 @@ def test_members_come_and_go(tenant: Tenant, token: str) -> None:
     assert event.request_id
 
 
+def test_a_member_is_kept_out_and_let_in_again(tenant: Tenant, token: str) -> None:
+    rui = make_member(tenant)
+    robot = make_token(rui, tenant)
+    path = f"members/{row_of(rui).pk}/"
+    ask(robot, "get", "")
+    assert ask(token, "post", f"{path}suspend/")["suspended_at"]
+    assert send(robot, "get", HERE).status_code == 401
+    ask(token, "post", f"{path}suspend/", status=409)
+    assert ask(token, "get", path)["suspended_at"]
+    assert ask(token, "post", f"{path}resume/")["suspended_at"] is None
+    ask(robot, "get", "")  # a suspension does not end tokens, the end of the membership does
+    ask(token, "post", f"{path}resume/", status=409)
+
+
+def test_an_owner_changes_the_settings(token: str) -> None:
+    assert ask(token, "get", "settings/") == {"cancel_jobs_on_leave": False}
+    assert ask(token, "patch", "settings/", {"cancel_jobs_on_leave": True}) == {"cancel_jobs_on_leave": True}
+    assert ask(token, "get", "settings/") == {"cancel_jobs_on_leave": True}
+    ask(token, "patch", "settings/", {"cancel_jobs_on_leave": "perhaps"}, status=400)
+    assert AuditEvent.objects.filter(verb="tenant.settings_changed", via="api").count() == 1
+
+
 def test_the_last_owner_stays(ada: User, tenant: Tenant, token: str) -> None:
     found = ask(token, "post", "members/leave/", status=409)
     assert "last one" in found["detail"]
