@@ -49,6 +49,8 @@ INSTALLED_APPS = [
     "django.forms",
     "channels",
     "csp",
+    "drf_spectacular",
+    "drf_spectacular_sidecar",
     "django_htmx",
     "template_partials",
 ]
@@ -233,6 +235,44 @@ CONTENT_SECURITY_POLICY = {
 }
 DATA_UPLOAD_MAX_MEMORY_SIZE = 5 * 1024 * 1024  # a script of 1 MiB, typed or uploaded, and its form
 FILE_UPLOAD_MAX_MEMORY_SIZE = 2 * 1024 * 1024
+
+# --- the REST API: tokens only, JSON only, every error as problem details --------------------------
+REST_FRAMEWORK = {
+    "DEFAULT_AUTHENTICATION_CLASSES": ["tenants.api.authentication.TokenAuthentication"],
+    "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
+    "DEFAULT_PARSER_CLASSES": ["tenants.api.parsing.JsonParser"],
+    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "tenants.api.parsing.JsonOnly",
+    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "DEFAULT_METADATA_CLASS": None,
+    "EXCEPTION_HANDLER": "tenants.api.problems.handle",
+    "COERCE_DECIMAL_TO_STRING": True,
+    "UNICODE_JSON": True,
+}
+SPECTACULAR_SETTINGS = {
+    "TITLE": "Freehold API",
+    "VERSION": "v1",
+    "DESCRIPTION": "Everything that the portal's pages do, for programs. Each request carries an API token, "
+    "which is made in the portal and opens one tenant. Lists come in pages: follow `next`. Errors are "
+    "problem details (RFC 9457). Not here, as it takes a person in a browser: signing in, founding a tenant, "
+    "accepting an invitation, making tokens.",
+    "SCHEMA_PATH_PREFIX": "/api/v1/",
+    "SERVE_INCLUDE_SCHEMA": False,
+    "COMPONENT_SPLIT_REQUEST": True,
+    "SORT_OPERATIONS": False,
+    "ENUM_NAME_OVERRIDES": {
+        "RoleEnum": "tenants.models.people.Role",
+        "StackEnum": "clusters.models.Stack",
+        "OrderKindEnum": "clusters.models.OrderKind",
+        "OrderStateEnum": "clusters.models.OrderState",
+        "PhaseEnum": "clusters.models.Phase",
+        "StepStatusEnum": "clusters.models.StepStatus",
+        "JobStateEnum": "jobs.models.JobState",
+        "InvitationStateEnum": "tenants.api.invitations.INVITATION_STATES",
+        "OutputStateEnum": "jobs.api.output.STATES",
+        "SubmissionStateEnum": "jobs.models.SubmissionState",
+    },
+}
 
 # --- static files, language, time ------------------------------------------------------------------
 STATIC_URL = "/static/"

@@ -11,6 +11,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("", include("tenants.urls")),
     path("t/<slug:tenant>/", include("clusters.urls")),
     path("t/<slug:tenant>/", include("jobs.urls")),
+    path("api/v1/", include("portal.web.api")),
     path("operations/", operations.urls),
 ]
 handler400 = "portal.web.errors.bad_request"

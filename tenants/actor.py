@@ -7,6 +7,7 @@ from typing import Literal
 
 from portal.lib.errors import NotVisible
 from tenants.models import Membership, OidcIdentity, Tenant, User
+from tenants.scopes import Grant
 
 Via = Literal["web", "admin", "api", "worker", "command"]
 
@@ -24,6 +25,7 @@ class Actor:
     via: Via = "web"
     address: str | None = None
     request_id: str = ""
+    grant: Grant | None = None  # of the API token, whose rights are no more than this
 
     @property
     def is_signed_in(self) -> bool:
@@ -46,15 +48,19 @@ class Actor:
             return "Freehold"
         if self.user is None:
             return "Nobody"
-        return f"{self.user} ({self.identity})" if self.identity else str(self.user)
+        who = f"{self.user} ({self.identity})" if self.identity else str(self.user)
+        return f"{who}, API token {self.grant.name}" if self.grant else who
 
     def within(self, slug: str) -> Actor:
-        """The same actor inside a tenant; NotVisible unless a working member of it, read afresh."""
+        """The same actor inside a tenant; NotVisible unless a working member of it, read afresh.
+
+        An API token opens the tenant of its own membership and no other, whatever its person may enter.
+        """
+        rows = Membership.objects.select_related("tenant").working()
+        if self.grant is not None:
+            rows = rows.filter(pk=self.grant.membership_id)
         membership = (
-            Membership.objects.select_related("tenant")
-            .working()
-            .filter(tenant__slug=slug, user=self.user)
-            .first()
+            rows.filter(tenant__slug=slug, user=self.user).first()
             if self.user is not None and self.user.is_active
             else None
         )

@@ -48,6 +48,8 @@ register_verbs(
         "invitation.made": "made the",
         "invitation.accepted": "accepted the",
         "invitation.revoked": "took back the",
+        "token.created": "made the API token",
+        "token.revoked": "revoked the API token",
         "operator.looked": "looked at",
         "audit.exported": "exported the audit trail",
     }

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any, cast
+
 from django import forms
 
 from portal.lib.errors import BadInput
@@ -63,6 +66,39 @@ class SettingsForm(forms.Form):
         widget=forms.RadioSelect,
         help_text="Admins can cancel single jobs at any time, also those of people who left.",
     )
+
+
+SCOPE_WORDS = {
+    "read": "Read: whatever your role may look at, output and audit trail included",
+    "jobs": "Jobs: submit, cancel, and read the output of your jobs",
+    "orders": "Orders: order, cancel and terminate clusters",
+    "people": "People: invite, change roles, suspend, remove; settings; leave",
+}
+
+
+class TokenForm(forms.Form):
+    """A new API token."""
+
+    name = forms.CharField(
+        label="Name",
+        max_length=60,
+        help_text="What will use it, such as nightly-sweep. 1 to 60 characters.",
+        widget=forms.TextInput(attrs={"autocomplete": "off"}),
+    )
+    scopes = forms.MultipleChoiceField(
+        label="Scopes",
+        widget=forms.CheckboxSelectMultiple,
+        help_text="What it may do, and never more than your role at that moment. "
+        "Every token sees what every member sees.",
+    )
+    days = forms.IntegerField(
+        label="Lifetime", min_value=1, max_value=365, initial=90, help_text="1 to 365 days. Then it ends."
+    )
+
+    def __init__(self, scopes: Sequence[str], *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        field = cast(forms.MultipleChoiceField, self.fields["scopes"])
+        field.choices = [(scope, SCOPE_WORDS[scope]) for scope in scopes]
 
 
 def show(error: BadInput, form: forms.Form) -> None:

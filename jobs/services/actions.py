@@ -25,7 +25,7 @@ def may_act(actor: Actor, job: Job) -> bool:
 
 def may_read_output(actor: Actor, job: Job) -> bool:
     """Whether the actor may see this job's script and output."""
-    return may(actor, Action.ACT_ON_OWN_JOB) if is_own(actor, job) else may(actor, Action.READ_ANY_OUTPUT)
+    return may(actor, Action.READ_OWN_OUTPUT if is_own(actor, job) else Action.READ_ANY_OUTPUT)
 
 
 def require_output(actor: Actor, job: Job) -> None:

@@ -1,4 +1,7 @@
-"""The one mapping from errors to HTTP for pages: a page of its own, or a toast for an htmx request."""
+"""The one mapping from errors to HTTP for pages: a page of its own, or a toast for an htmx request.
+
+The API has another (tenants.api.problems); what fails before or beside it is handed over here.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,9 @@ from django.shortcuts import render
 from django.template.loader import render_to_string
 
 from portal.lib.errors import FreeholdError
+from tenants.api.problems import plain_response
 
+API = "/api/"
 PAGES = frozenset({400, 403, 404, 409, 500, 502, 503})
 
 
@@ -56,10 +61,14 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:  # no
 
 def server_error(request: HttpRequest) -> HttpResponse:
     """Django's handler500: never a stack trace, and no database, which may be what failed."""
+    if request.path.startswith(API):
+        return plain_response(request, 500)
     return HttpResponse(render_to_string("errors/500.html", {"request": request}), status=500)
 
 
 def _page(request: HttpRequest, status: int, error: FreeholdError | None = None) -> HttpResponse:
+    if request.path.startswith(API):
+        return plain_response(request, status, error)
     name = status if status in PAGES else 500
     return render(request, f"errors/{name}.html", {"error": error}, status=status)
 

@@ -5,14 +5,17 @@ from __future__ import annotations
 from tenants.models.audit import AuditEvent
 from tenants.models.outbox import OutboxMail
 from tenants.models.people import Invitation, Membership, OidcIdentity, Role, Tenant, User
+from tenants.models.tokens import ApiToken, RequestKey
 from tenants.models.topics import TopicVersion
 
 __all__ = [
+    "ApiToken",
     "AuditEvent",
     "Invitation",
     "Membership",
     "OidcIdentity",
     "OutboxMail",
+    "RequestKey",
     "Role",
     "Tenant",
     "TopicVersion",

@@ -9,6 +9,7 @@ import secrets
 from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.core.validators import validate_email
+from django.db.models import Q
 from django.urls import reverse
 
 from portal.lib import clock
@@ -117,9 +118,12 @@ def accept_invitation(*, actor: Actor, token: str) -> Membership:
 
 def open_invitations(tenant: Tenant) -> TenantQuerySet[Invitation]:
     """Those that can still be accepted."""
-    return Invitation.objects.filter(
-        tenant=tenant, accepted_at=None, revoked_at=None, expires_at__gt=clock.now()
-    )
+    return Invitation.objects.filter(is_open(), tenant=tenant)
+
+
+def is_open() -> Q:
+    """The condition of those that can still be accepted, as of now."""
+    return Q(accepted_at=None, revoked_at=None, expires_at__gt=clock.now())
 
 
 def state_of(invitation: Invitation) -> str:

@@ -27,6 +27,7 @@ from tests.sockets import Socket
 
 APPS = ("tenants", "clusters", "jobs")
 ADMIN = "operations/"
+API = "api/"  # walked by test_api_stranger.py
 TENANT = "t/<slug:tenant>/"
 # Addresses outside a tenant: open to all, or for a signed-in person, who sees only what is theirs.
 PUBLIC = {"home", "health", "signin", "callback", "signout", "invitation-open", "styleguide", "mailbox"}
@@ -45,7 +46,7 @@ def walk(patterns: list[Any], prefix: str = "") -> Iterator[tuple[str, URLPatter
 
 EVERYTHING = list(walk(get_resolver().url_patterns))
 INSIDE = {str(found.name): found for route, found in EVERYTHING if route.startswith(TENANT)}
-OUTSIDE = [(route, found) for route, found in EVERYTHING if not route.startswith((TENANT, ADMIN))]
+OUTSIDE = [(route, found) for route, found in EVERYTHING if not route.startswith((TENANT, ADMIN, API))]
 
 
 def described(what: str) -> dict[str, Any]:

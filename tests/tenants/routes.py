@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Callable
 
 from django.db import models
 
 from portal.lib import clock
 from portal.lib.types import JSONDict
-from tenants.models import Invitation, Membership
+from tenants.models import ApiToken, Invitation, Membership
 from tenants.services.invitations import invite
+from tenants.services.tokens import create_token
 from tests.architecture.routes import ADMINS, OWNERS, Route, World
 from tests.builders import actor_for, make_member
 
@@ -38,6 +40,15 @@ def suspended_member_of(world: World) -> JSONDict:
     return kwargs
 
 
+def _token(world: World) -> ApiToken:
+    actor, end = actor_for(world.owner, world.tenant), clock.now() + dt.timedelta(days=1)
+    return create_token(actor=actor, name="robot", scopes=["read"], expires_at=end)[0]
+
+
+def token_of(world: World) -> JSONDict:
+    return {"pk": world.make(_token, world).pk}
+
+
 ROUTES: dict[str, Route] = {
     "live": Route(lambda world: {"kind": "members", "pk": world.tenant.pk}),
     "members": Route(),
@@ -54,6 +65,9 @@ ROUTES: dict[str, Route] = {
     "tenant-settings": Route(method="post", data=lambda world: {"leavers_jobs": "cancel"}, roles=OWNERS),
     "invitation-link": Route(invitation_of, roles=ADMINS),
     "invitation-revoke": Route(invitation_of, method="post", roles=ADMINS),
+    "tokens": Route(),
+    "token-new": Route(method="post", data=lambda world: {"name": "robot", "scopes": ["read"], "days": "9"}),
+    "token-revoke": Route(token_of, method="post", roles=frozenset({"owner"})),
     "audit": Route(roles=ADMINS),
     "audit-export": Route(method="post", data=lambda world: {"format": "csv"}, roles=ADMINS),
 }

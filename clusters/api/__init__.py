@@ -1,0 +1,1 @@
+"""The API of catalogue, orders and clusters."""

@@ -1,0 +1,182 @@
+"""Orders of a tenant. Decisions are made by operators, in the operators' area, and not here."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any, cast
+
+from django.conf import settings
+from django.urls import reverse
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from clusters import live
+from clusters.api.catalogue import SiteOut, offerings_of, unknown_offerings
+from clusters.models import OPEN_STATES, Order, OrderKind, OrderLine, OrderState, Site, Stack
+from clusters.services.order_checks import OrderRequest, PoolRequest
+from clusters.services.orders import cancel_order, submit_order
+from portal.lib.errors import BadInput
+from portal.lib.types import JSONDict
+from tenants.api.keys import once
+from tenants.api.paging import keyset_page, page_of
+from tenants.api.serializers import PageQuery, Person
+from tenants.api.versions import versioned
+from tenants.api.views import TenantApi, operation, read_body, read_query
+from tenants.rights import Action, require
+from tenants.scoping import get_visible
+
+LONGEST_NAME = 200  # the service counts and tells its own, shorter limits
+ORDERS = Order.objects.select_related("site", "created_by", "decided_by").prefetch_related("lines__flavor")
+
+
+class OrderLineOut(serializers.Serializer[OrderLine]):
+    """One pool of the order."""
+
+    pool = serializers.CharField()
+    flavor = serializers.CharField(source="flavor.name")
+    count = serializers.IntegerField()
+    price_per_hour = serializers.DecimalField(max_digits=12, decimal_places=2, help_text="Of one node.")
+
+
+class PlanStepOut(serializers.Serializer[Any]):
+    """What one step will make."""
+
+    name = serializers.CharField()
+    component = serializers.CharField()
+    needs = serializers.ListField(child=serializers.CharField())
+    makes = serializers.ListField(child=serializers.CharField())
+
+
+class OrderOut(serializers.Serializer[Order]):
+    """A request for a cluster, or for its end."""
+
+    id = serializers.UUIDField()
+    kind = serializers.ChoiceField(choices=OrderKind.choices)
+    state = serializers.ChoiceField(choices=OrderState.choices)
+    site = SiteOut()
+    stack = serializers.ChoiceField(choices=Stack.choices)
+    cluster_name = serializers.CharField()
+    cluster = serializers.UUIDField(source="cluster_id", allow_null=True, help_text="Once approved.")
+    justification = serializers.CharField()
+    price_per_hour = serializers.DecimalField(max_digits=12, decimal_places=2, help_text="As agreed.")
+    currency = serializers.CharField()
+    pools = OrderLineOut(source="lines", many=True)
+    created_by = Person()
+    created_at = serializers.DateTimeField()
+    submitted_at = serializers.DateTimeField(allow_null=True)
+    decided_by = Person(allow_null=True)
+    decided_at = serializers.DateTimeField(allow_null=True)
+    decision_note = serializers.CharField()
+    ended_at = serializers.DateTimeField(allow_null=True)
+
+
+class OrderDetail(OrderOut):
+    """With its plan."""
+
+    plan = serializers.SerializerMethodField(help_text="Empty until it is made.")
+
+    @extend_schema_field(PlanStepOut(many=True))
+    def get_plan(self, row: Order) -> list[JSONDict]:
+        """What each step will make."""
+        steps: list[JSONDict] = (row.plan or {}).get("steps", [])
+        return [{name: step[name] for name in ("name", "component", "needs", "makes")} for step in steps]
+
+
+class PoolIn(serializers.Serializer[Any]):
+    """Nodes of one offering."""
+
+    name = serializers.CharField(max_length=LONGEST_NAME, help_text="Also of the Slurm partition.")
+    offering = serializers.UUIDField()
+    count = serializers.IntegerField(min_value=1, max_value=64)
+
+
+class OrderIn(serializers.Serializer[Any]):
+    """A new cluster."""
+
+    name = serializers.CharField(max_length=LONGEST_NAME)
+    site = serializers.UUIDField()
+    stack = serializers.ChoiceField(choices=Stack.choices, default=Stack.SLURM)
+    pools = serializers.ListField(child=PoolIn(), min_length=1, max_length=8)
+    justification = serializers.CharField(required=False, allow_blank=True, default="", max_length=2000)
+
+
+class OrderQuery(PageQuery):
+    """Which orders."""
+
+    state = serializers.ChoiceField(
+        choices=["open", "ended", *OrderState.values], required=False, help_text="One state, or a group."
+    )
+
+
+class OrdersApi(TenantApi):
+    """/orders/"""
+
+    @operation("orders_list", tag="orders", answer=page_of(OrderOut), query=OrderQuery)
+    def get(self, request: Request) -> Response:
+        """Orders, the newest first."""
+        require(self.actor, Action.VIEW)
+        query = read_query(request, OrderQuery)
+        rows = ORDERS.for_actor(self.actor)
+        state = query.get("state")
+        if state == "open":
+            rows = rows.filter(state__in=OPEN_STATES)
+        elif state == "ended":
+            rows = rows.exclude(state__in=OPEN_STATES)
+        elif state:
+            rows = rows.filter(state=state)
+        return keyset_page(request, rows, OrderOut, query, by=("-created_at", "-pk"))
+
+    @operation("order_create", tag="orders", answer=OrderDetail, status=201, body=OrderIn, keyed=True)
+    def post(self, request: Request) -> Response:
+        """Ask for a cluster. An operator decides; the same key gives the same order."""
+        require(self.actor, Action.ORDER)
+        asked = read_body(request, OrderIn)
+        with once(request, self.actor) as key:
+            order = submit_order(actor=self.actor, key=key, request=order_request(asked))
+        found = get_visible(ORDERS.all(), self.actor, order.pk)
+        response = Response(OrderDetail(found).data, status=201)
+        response["Location"] = settings.PUBLIC_URL + reverse(
+            "api-order", kwargs={"tenant": found.tenant.slug, "pk": found.pk}
+        )
+        return response
+
+
+class OrderApi(TenantApi):
+    """/orders/<id>/"""
+
+    @operation("order", tag="orders", answer=OrderDetail, versioned=True)
+    def get(self, request: Request, pk: uuid.UUID) -> Response:
+        """One order."""
+        row = get_visible(ORDERS.all(), self.actor, pk)
+        return versioned(request, self.actor, row, *live.of_order(row), answer=lambda: OrderDetail(row).data)
+
+
+class OrderCancelApi(TenantApi):
+    """/orders/<id>/cancel/"""
+
+    @operation("order_cancel", tag="orders", answer=OrderDetail)
+    def post(self, request: Request, pk: uuid.UUID) -> Response:  # noqa: ARG002
+        """Take an order back; what was built of it is removed."""
+        row = get_visible(ORDERS.all(), self.actor, pk, Action.ORDER)
+        cancel_order(actor=self.actor, order=row)
+        return Response(OrderDetail(get_visible(ORDERS.all(), self.actor, pk)).data)
+
+
+def order_request(asked: dict[str, Any]) -> OrderRequest:
+    """The service's request. Raises BadInput for a site or an offering that does not exist."""
+    site = Site.objects.filter(pk=asked["site"]).first()
+    offered = offerings_of(asked["pools"])
+    wrong = {} if site else {"site": "There is no such site."}
+    if wrong := wrong | unknown_offerings(asked["pools"], offered):
+        raise BadInput(fields=wrong)
+    return OrderRequest(
+        site=cast(Site, site),
+        name=asked["name"],
+        pools=tuple(
+            PoolRequest(pool["name"], offered[pool["offering"]], pool["count"]) for pool in asked["pools"]
+        ),
+        stack=asked["stack"],
+        justification=asked["justification"],
+    )

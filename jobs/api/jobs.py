@@ -1,0 +1,211 @@
+"""Jobs: lists, one job, what happened to it, and its cancel."""
+
+from __future__ import annotations
+
+import datetime as dt
+import uuid
+from typing import Any
+
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from clusters.models import Cluster, SlurmEndpoint
+from jobs import live, selectors, words
+from jobs.models import Job, JobEvent, JobState
+from jobs.observer.pace import note_watched
+from jobs.services import actions
+from portal.lib.errors import NotAllowed
+from tenants.api.paging import keyset_page, one_page, page_of, read_cursor
+from tenants.api.serializers import PageQuery, Person
+from tenants.api.versions import versioned
+from tenants.api.views import TenantApi, operation, read_query
+from tenants.rights import Action, require
+from tenants.scoping import get_visible
+
+JOBS = Job.objects.select_related("cluster__slurm", "owner", "identity")
+
+
+class ClusterRef(serializers.Serializer[Cluster]):
+    """Which cluster."""
+
+    id = serializers.UUIDField()
+    name = serializers.CharField()
+
+
+class JobOut(serializers.Serializer[Job]):
+    """The last known row of a Slurm job; an array's task that started is a job of its own."""
+
+    id = serializers.UUIDField()
+    slurm_job_id = serializers.IntegerField()
+    label = serializers.CharField(  # type: ignore[assignment]  # the metaclass takes fields away
+        help_text="As Slurm's tools print the id: 12, 12_3 or 12_[4-8%2]."
+    )
+    name = serializers.CharField()
+    cluster = ClusterRef()
+    owner = Person(allow_null=True, help_text="Null: nobody of this tenant.")
+    user_name = serializers.CharField(help_text="The account in the cluster.")
+    state = serializers.ChoiceField(choices=JobState.choices)
+    flags = serializers.ListField(child=serializers.CharField())
+    reason = serializers.CharField(help_text="Slurm's word for why it waits or ended.")
+    is_active = serializers.BooleanField(help_text="Not ended.")
+    partition = serializers.CharField()
+    node_count = serializers.IntegerField(allow_null=True)
+    cpus = serializers.IntegerField(allow_null=True)
+    gpus = serializers.IntegerField(allow_null=True)
+    memory_mib = serializers.IntegerField(allow_null=True, help_text="Per node; 0 is all of the node.")
+    memory_per_cpu_mib = serializers.IntegerField(allow_null=True)
+    time_limit_minutes = serializers.IntegerField(allow_null=True, help_text="Null: unlimited or not told.")
+    task_count = serializers.IntegerField(help_text="Tasks that a folded record of an array stands for.")
+    submit_time = serializers.DateTimeField()
+    start_time = serializers.DateTimeField(allow_null=True, help_text="Of a pending job: the estimate.")
+    end_time = serializers.DateTimeField(allow_null=True)
+    exit_status = serializers.IntegerField(allow_null=True)
+    exit_signal = serializers.IntegerField(allow_null=True)
+    observed_at = serializers.DateTimeField(help_text="When Slurm was last seen to say so.")
+
+
+class JobDetail(JobOut):
+    """With all that is known."""
+
+    account = serializers.CharField()
+    qos = serializers.CharField()
+    nodes = serializers.CharField()
+    array_job_id = serializers.IntegerField(allow_null=True)
+    array_task_id = serializers.IntegerField(allow_null=True)
+    het_job_id = serializers.IntegerField(allow_null=True)
+    het_offset = serializers.IntegerField(allow_null=True)
+    working_directory = serializers.CharField()
+    stdout_path = serializers.CharField()
+    stderr_path = serializers.CharField(help_text="Empty: same as output.")
+    comment = serializers.CharField()
+    restarts = serializers.IntegerField()
+    eligible_time = serializers.DateTimeField(allow_null=True)
+    unreachable_since = serializers.SerializerMethodField(
+        help_text="Since when its Slurm does not answer, so that all of this is as last seen; null: it does."
+    )
+    said = serializers.SerializerMethodField(help_text="Why it waits or how it ended, in a sentence.")
+    advice = serializers.SerializerMethodField(help_text="What to try; may be empty.")
+
+    @extend_schema_field(serializers.DateTimeField(allow_null=True))
+    def get_unreachable_since(self, row: Job) -> dt.datetime | None:
+        """As the pages say it."""
+        return silent_since(row)
+
+    @extend_schema_field(serializers.CharField())
+    def get_said(self, row: Job) -> str:
+        """Empty while it runs."""
+        if row.state == JobState.PENDING:
+            return words.why_waiting(row.reason)
+        outcome = words.outcome_of(row)
+        return outcome.what if outcome else ""
+
+    @extend_schema_field(serializers.CharField())
+    def get_advice(self, row: Job) -> str:
+        """Of a job that ended badly."""
+        outcome = words.outcome_of(row)
+        return outcome.advice if outcome else ""
+
+
+class JobEventOut(serializers.Serializer[JobEvent]):
+    """A change of state or reason as it was seen."""
+
+    id = serializers.IntegerField()
+    at = serializers.DateTimeField()
+    state = serializers.ChoiceField(choices=JobState.choices)
+    reason = serializers.CharField()
+
+
+class JobQuery(PageQuery):
+    """Which jobs."""
+
+    who = serializers.ChoiceField(choices=["me", "everyone"], default="me")
+    state = serializers.ChoiceField(choices=list(selectors.STATES), required=False)
+    text = serializers.CharField(
+        required=False, max_length=selectors.LONGEST_TEXT, help_text="In the name, or a Slurm job id."
+    )
+    cluster = serializers.UUIDField(required=False)
+
+
+class JobsApi(TenantApi):
+    """/jobs/"""
+
+    @operation("jobs_list", tag="jobs", answer=page_of(JobOut), query=JobQuery)
+    def get(self, request: Request) -> Response:
+        """Jobs of all clusters: at work first, then waiting, then the latest that ended."""
+        require(self.actor, Action.VIEW)
+        query = read_query(request, JobQuery)
+        wanted = selectors.Filter(
+            everyone=query["who"] == "everyone",
+            state=query.get("state", ""),
+            text=query.get("text", ""),
+            cluster=query.get("cluster"),
+        )
+        after = read_cursor(request, query) or ""
+        page = selectors.list_jobs(self.actor, wanted, after=after, size=query["limit"])
+        note_watched(sorted({row.cluster_id for row in page.rows if row.is_active}))
+        return one_page(request, query, _rows(page), page.after or None)
+
+
+class QueueApi(TenantApi):
+    """/clusters/<id>/queue/"""
+
+    @operation("cluster_queue", tag="jobs", answer=page_of(JobOut), query=PageQuery)
+    def get(self, request: Request, pk: uuid.UUID) -> Response:
+        """Everyone's jobs of a cluster that have not ended."""
+        cluster = get_visible(Cluster.objects.all(), self.actor, pk)
+        query = read_query(request, PageQuery)
+        note_watched([cluster.pk])
+        after = read_cursor(request, query) or ""
+        page = selectors.list_queue(self.actor, cluster, after=after, size=query["limit"])
+        return one_page(request, query, _rows(page), page.after or None)
+
+
+class JobApi(TenantApi):
+    """/jobs/<id>/"""
+
+    @operation("job", tag="jobs", answer=JobDetail, versioned=True)
+    def get(self, request: Request, pk: uuid.UUID) -> Response:
+        """One job."""
+        row = get_visible(JOBS.all(), self.actor, pk)
+        note_watched([row.cluster_id])
+        also = silent_since(row)
+        return versioned(
+            request, self.actor, row, live.job(row), answer=lambda: JobDetail(row).data, also=also
+        )
+
+
+class JobEventsApi(TenantApi):
+    """/jobs/<id>/events/"""
+
+    @operation("job_events", tag="jobs", answer=page_of(JobEventOut), query=PageQuery)
+    def get(self, request: Request, pk: uuid.UUID) -> Response:
+        """Changes of its state, the oldest first."""
+        row = get_visible(Job.objects.all(), self.actor, pk)
+        rows = JobEvent.objects.for_actor(self.actor).filter(job=row)
+        return keyset_page(request, rows, JobEventOut, read_query(request, PageQuery), by=("pk",))
+
+
+class JobCancelApi(TenantApi):
+    """/jobs/<id>/cancel/"""
+
+    @operation("job_cancel", tag="jobs", answer=JobDetail, outside=True)
+    def post(self, request: Request, pk: uuid.UUID) -> Response:  # noqa: ARG002
+        """End a job or one task; the waiting rest of an array and a part of a het job end all of it."""
+        row = get_visible(JOBS.all(), self.actor, pk)
+        if not actions.may_act(self.actor, row):
+            raise NotAllowed("Only who submitted a job and the tenant's admins may cancel it.")
+        actions.cancel_job(actor=self.actor, job=row)
+        return Response(JobDetail(get_visible(JOBS.all(), self.actor, pk)).data)
+
+
+def silent_since(row: Job) -> dt.datetime | None:
+    """Since when the job's cluster does not answer."""
+    endpoint: SlurmEndpoint | None = getattr(row.cluster, "slurm", None)
+    return endpoint.unreachable_since if endpoint else None
+
+
+def _rows(page: selectors.Page) -> Any:
+    many: Any = JobOut
+    return many(page.rows, many=True).data

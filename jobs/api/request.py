@@ -1,0 +1,88 @@
+"""A job as a program asks for it, turned into the texts that the form would hold."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from rest_framework import serializers
+
+from jobs.services.drafts import Typed
+from portal.lib.errors import BadInput
+
+# names of the API: names of a request to Slurm, whose texts are read as the form's are
+TYPED = {"memory": "memory_mib", "memory_per_cpu": "memory_per_cpu_mib", "time_limit": "time_limit_minutes"}
+LONGEST_SCRIPT = 1024 * 1024
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
+
+
+def _text(help_text: str, longest: int = 1000) -> serializers.CharField:
+    return serializers.CharField(
+        required=False, allow_blank=True, max_length=longest, trim_whitespace=False, help_text=help_text
+    )
+
+
+class JobIn(serializers.Serializer[Any]):
+    """A job. What is absent or empty comes from the script's #SBATCH lines, else from Slurm's defaults."""
+
+    script = serializers.CharField(
+        max_length=LONGEST_SCRIPT, trim_whitespace=False, help_text="Begins with #!; at most 1 MiB."
+    )
+    name = _text("At most 128 characters.")
+    partition = _text("Which nodes.")
+    nodes = serializers.IntegerField(required=False, min_value=1, max_value=10_000)
+    tasks = serializers.IntegerField(required=False, min_value=1, max_value=1_000_000)
+    cpus_per_task = serializers.IntegerField(required=False, min_value=1, max_value=4096)
+    gpus = _text("On each node: a number, or model and number (a100:2).", 200)
+    memory = _text("Per node: 16G, 1.5T, or MiB (512); 0 is all of the node.", 200)
+    memory_per_cpu = _text("Instead of memory per node.", 200)
+    time_limit = _text("Minutes, h:mm:ss or days-hours.", 200)
+    array = _text("Such as 0-15, 1-10%2 or 1,3,5-7.")
+    working_directory = _text("A full path; absent: your home in the cluster.")
+    stdout = _text("Below the working directory, or a full path.")
+    stderr = _text("Absent: the same file as the output.")
+    dependency = _text("Such as afterok:4711.")
+    account = _text("Slurm account.")
+    qos = _text("QOS.")
+    reservation = _text("Reservation.")
+    comment = _text("At most 900 characters.")
+    environment = serializers.DictField(
+        child=serializers.CharField(allow_blank=True, max_length=131_071, trim_whitespace=False),
+        required=False,
+        help_text="At most 200 variables; only you can see the values later.",
+    )
+
+    def validate_environment(self, values: dict[str, str]) -> dict[str, str]:
+        """Names are names, and no value breaks a line: one variable never becomes two."""
+        for name, value in values.items():
+            if _VARIABLE.fullmatch(name) is None:
+                raise serializers.ValidationError(
+                    f"{name[:60]!r}: a name begins with a letter or _ and holds letters, digits and _ only."
+                )
+            if "\n" in value or "\r" in value:
+                raise serializers.ValidationError(f"{name}: a value cannot hold a line break.")
+        return values
+
+
+def typed(asked: Mapping[str, Any]) -> Typed:
+    """The texts of the form that says the same."""
+    fields = {
+        TYPED.get(name, name): str(value)
+        for name, value in asked.items()
+        if name not in {"script", "environment"}
+    }
+    environment = "\n".join(f"{name}={value}" for name, value in asked.get("environment", {}).items())
+    return Typed(fields=fields, script=asked["script"], environment=environment)
+
+
+@contextmanager
+def named_as_sent() -> Iterator[None]:
+    """Refusals under the names of the API's own fields."""
+    names = {ours: theirs for theirs, ours in TYPED.items()}
+    try:
+        yield
+    except BadInput as error:
+        error.fields = {names.get(name, name): message for name, message in error.fields.items()}
+        raise

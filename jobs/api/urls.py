@@ -1,0 +1,22 @@
+"""Addresses of the API about jobs, below /api/v1/t/<tenant>/."""
+
+from __future__ import annotations
+
+from django.urls import URLPattern, path
+
+from jobs.api import jobs, output, submit
+
+urlpatterns: list[URLPattern] = [
+    path("jobs/", jobs.JobsApi.as_view(), name="api-jobs"),
+    path("jobs/<uuid:pk>/", jobs.JobApi.as_view(), name="api-job"),
+    path("jobs/<uuid:pk>/cancel/", jobs.JobCancelApi.as_view(), name="api-job-cancel"),
+    path("jobs/<uuid:pk>/events/", jobs.JobEventsApi.as_view(), name="api-job-events"),
+    path("jobs/<uuid:pk>/output/", output.OutputApi.as_view(), name="api-job-output"),
+    path("jobs/<uuid:pk>/sent/", submit.SentApi.as_view(), name="api-job-sent"),
+    path("submissions/", submit.SubmissionsApi.as_view(), name="api-submissions"),
+    path("submissions/<uuid:pk>/", submit.SubmissionApi.as_view(), name="api-submission"),
+    path("submissions/<uuid:pk>/again/", submit.SendAgainApi.as_view(), name="api-submission-again"),
+    path("clusters/<uuid:pk>/queue/", jobs.QueueApi.as_view(), name="api-cluster-queue"),
+    path("clusters/<uuid:pk>/jobs/", submit.SubmitApi.as_view(), name="api-job-submit"),
+    path("clusters/<uuid:pk>/jobs/check/", submit.SubmitCheckApi.as_view(), name="api-job-check"),
+]

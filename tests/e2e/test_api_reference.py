@@ -1,0 +1,47 @@
+"""The API reference under the strict policy, and a token from the browser to the first request."""
+
+from __future__ import annotations
+
+import re
+
+import requests
+from playwright.sync_api import expect
+
+from tests.api.calls import OPERATIONS
+from tests.e2e.conftest import NewPerson
+from tests.e2e.provider_pages import sign_in_strictly
+from tests.e2e.small_portal import SmallPortal
+
+
+def test_the_reference_shows_every_operation_and_breaks_no_rule(
+    strict_portal: SmallPortal, new_person: NewPerson
+) -> None:
+    page = new_person(strict_portal.url).page
+    page.goto("/api/v1/docs/")
+    expect(page.locator(".opblock")).to_have_count(len(OPERATIONS))
+    page.locator("#operations-jobs-job_submit .opblock-summary-control").click()
+    expect(page.locator("#operations-jobs-job_submit")).to_contain_text("Idempotency-Key")
+
+
+def test_a_token_made_in_the_browser_opens_the_api(strict_portal: SmallPortal, new_person: NewPerson) -> None:
+    page = new_person(strict_portal.url).page
+    page.goto("/welcome/")
+    sign_in_strictly(page, "nora")
+    page.get_by_label("Short name").fill("lab-tokens")
+    page.get_by_label("Name", exact=True).fill("Lab Tokens")
+    page.get_by_label("I accept the terms").check()
+    page.get_by_role("button", name="Found a tenant").click()
+    page.wait_for_url(re.compile("/t/lab-tokens/"))
+    page.locator("[popovertarget=person]").click()
+    page.get_by_role("link", name="API tokens").click()
+    page.get_by_role("link", name="New token").first.click()
+    page.get_by_label("Name", exact=True).fill("laptop")
+    page.get_by_label("Read:").check()
+    page.get_by_role("button", name="Make the token").click()
+    token = page.get_by_role("button", name="Copy the token").get_attribute("data-copy")
+    headers = {"Authorization": f"Bearer {token}"}
+    url = f"{strict_portal.url}/api/v1/t/lab-tokens/"
+    assert requests.get(url, headers=headers, timeout=10).json()["role"] == "owner"
+    page.get_by_role("button", name="Revoke laptop").click()
+    expect(page.get_by_text("The token laptop is revoked.")).to_be_visible()
+    assert requests.get(url, headers=headers, timeout=10).status_code == 401

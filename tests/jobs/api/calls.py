@@ -1,0 +1,56 @@
+"""How the generated tests call the operations about jobs."""
+
+from __future__ import annotations
+
+from clusters.models import Cluster
+from jobs.models import Job, Submission
+from portal.lib.types import JSONDict
+from tests.api.calls import Call
+from tests.architecture.routes import ADMINS, MEMBERS, OWNERS, World
+from tests.jobs.builders import SCRIPT, identity_for, make_job, make_submission
+from tests.jobs.routes import cluster_of, job_of, slurm, submission_of
+
+JOBS = frozenset({"jobs"})
+OUTPUT = frozenset({"jobs", "read"})
+
+
+def job_body(world: World) -> JSONDict:
+    """A small job."""
+    return {"script": SCRIPT, "name": "by-api", "nodes": 1, "environment": {"STEPS": "3"}}
+
+
+def ready_for_all(world: World) -> JSONDict:
+    """A cluster in which every member has an account."""
+    found = cluster_of(world)
+    for role in ("owner", "admin", "member"):
+        identity_for(Cluster.objects.get(pk=found["pk"]), world.people[role])
+    return found
+
+
+def _sent(world: World) -> Job:
+    cluster = Cluster.objects.get(pk=cluster_of(world)["pk"])
+    job = make_job(cluster, world.owner)
+    made: Submission = make_submission(cluster, world.owner, state="accepted", job=job)
+    Job.objects.filter(pk=job.pk).update(mark=made.mark)
+    return job
+
+
+def sent_job_of(world: World) -> JSONDict:
+    """A job that was submitted here."""
+    return {"pk": world.make(_sent, world).pk}
+
+
+CALLS: dict[str, Call] = {
+    "jobs_list": Call(query="?who=everyone"),
+    "cluster_queue": Call(cluster_of),
+    "job": Call(job_of),
+    "job_events": Call(job_of),
+    "job_cancel": Call(job_of, roles=ADMINS, scopes=JOBS, around=slurm),
+    "job_output": Call(job_of, roles=ADMINS, scopes=OUTPUT, around=slurm),
+    "job_sent": Call(sent_job_of, roles=ADMINS, scopes=OUTPUT),
+    "job_submit": Call(ready_for_all, body=job_body, roles=MEMBERS, scopes=JOBS, ok=201, around=slurm),
+    "job_check": Call(ready_for_all, body=job_body, roles=MEMBERS, scopes=JOBS),
+    "submissions_list": Call(),
+    "submission": Call(submission_of),
+    "submission_again": Call(submission_of, roles=OWNERS, scopes=JOBS, ok=201, around=slurm),
+}
