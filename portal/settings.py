@@ -147,6 +147,7 @@ CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BEAT_SCHEDULE = {
     "clear-sessions": {"task": "tenants.clear_sessions", "schedule": 3600.0, "options": {"expires": 7200}},
+    "prune-samples": {"task": "clusters.prune_samples", "schedule": 3600.0, "options": {"expires": 7200}},
     "reconcile-what-is-due": {"task": "clusters.reconcile_due", "schedule": 2.0, "options": {"expires": 10}},
 }
 

@@ -7,6 +7,7 @@ from clusters.models.cluster import Allocation, Cluster, Node, NodePool, Phase, 
 from clusters.models.order import OPEN_STATES, Order, OrderKind, OrderLine, OrderState, Stack
 from clusters.models.progress import StepEvent, StepState, StepStatus
 from clusters.models.slurm import IdentityKind, SlurmEndpoint, SlurmIdentity
+from clusters.models.utilisation import UtilisationSample
 
 __all__ = [
     "OPEN_STATES",
@@ -33,4 +34,5 @@ __all__ = [
     "StepEvent",
     "StepState",
     "StepStatus",
+    "UtilisationSample",
 ]

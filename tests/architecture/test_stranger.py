@@ -25,7 +25,7 @@ from tenants.rights import RIGHTS
 from tests.architecture.routes import Route, World
 from tests.sockets import Socket
 
-APPS = ("tenants", "clusters", "jobs")
+APPS = ("tenants", "clusters", "jobs", "portal")
 ADMIN = "operations/"
 TENANT = "t/<slug:tenant>/"
 # Addresses outside a tenant: open to all, or for a signed-in person, who sees only what is theirs.

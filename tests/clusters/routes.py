@@ -47,7 +47,6 @@ def order_data(world: World) -> JSONDict:
 
 
 ROUTES: dict[str, Route] = {
-    "overview": Route(),
     "orders": Route(),
     "order-new": Route(method="post", data=order_data, roles=ADMINS),
     "order-summary": Route(data=order_data, roles=ADMINS),
@@ -55,6 +54,7 @@ ROUTES: dict[str, Route] = {
     "order-cancel": Route(order_of, method="post", roles=ADMINS),
     "clusters": Route(),
     "cluster": Route(cluster_of),
+    "cluster-utilisation": Route(cluster_of),
     "cluster-nodes": Route(cluster_of),
     "cluster-steps": Route(cluster_of),
     "cluster-events": Route(cluster_of),

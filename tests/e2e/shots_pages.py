@@ -49,8 +49,17 @@ PAGES: dict[str, list[Page]] = {
     "member": [Page(arguments=in_tenant(pk="membership"))],
     "invitation-link": [Page(arguments=in_tenant(pk="invitation"))],
     "audit": [Page(arguments=HERE)],
+    # what joins the apps
+    "overview": [
+        Page(arguments=HERE),
+        Page(who="rui", arguments=HERE, label="as member"),
+        Page(arguments=lambda facts: {"tenant": "lab-south"}, label="empty"),
+    ],
+    "search": [
+        Page(arguments=HERE, tail="?q=gpu"),
+        Page(arguments=HERE, tail="?q=nothing-like-it", label="nothing"),
+    ],
     # clusters
-    "overview": [Page(arguments=HERE), Page(arguments=lambda facts: {"tenant": "lab-south"}, label="empty")],
     "orders": [Page(arguments=HERE)],
     "order-new": [Page(arguments=HERE)],
     "order": [
@@ -92,9 +101,11 @@ NOT_PAGES: dict[str, str] = {
     "invitation-revoke": "is a POST",
     "member-remove": "is a POST",
     "audit-export": "is a file",
+    "cluster-utilisation": "is a region of cluster",
     "order-summary": "is a region of order-new",
     "job-output-file": "is a file",
     "submission-again": "is a POST",
+    "job-quick": "is a POST",
     "admin:log*": "signing in and out is the portal's",
     "admin:password_change*": "nobody has a password",
     "admin:jsi18n": "is a script",
