@@ -1,0 +1,95 @@
+"""Every page of the furnished scene in light and dark by axe-core: nothing serious or critical (WCAG 2.2 AA)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from django.urls import reverse
+from playwright.sync_api import Browser, Page, StorageState
+
+from portal.lib.types import JSONDict
+from tests.e2e import node_packages, shots, shots_pages, small_portal
+from tests.e2e.node_provider import Provider
+from tests.fixtures import started
+
+TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22a", "wcag22aa"]
+BAD = {"serious", "critical"}
+RUN = "tags => axe.run(document, { runOnly: { type: 'tag', values: tags }, resultTypes: ['violations'] })"
+Scene = tuple[str, shots_pages.Facts, dict[str, StorageState]]
+
+
+@pytest.fixture(scope="module")
+def axe() -> str:
+    """The program that looks for faults, as text."""
+    folder = node_packages.installed(Path(__file__).with_name("axe"))
+    return (folder / "node_modules" / "axe-core" / "axe.min.js").read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def scene(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
+    """A portal with one tenant's life in it: its address, what there is, and who looks at it."""
+    issuer = "http://127.0.0.1:9"  # nobody signs in: the scene comes with sessions
+    folder = tmp_path_factory.mktemp("scene")
+    stores = pytestconfig.stash[started]
+    with small_portal.running(
+        small_portal.address(), Provider(issuer), stores, folder, operators=f"{issuer}|otto"
+    ) as portal:
+        facts, people = shots.furnish(portal)
+        yield portal.url, facts, people
+
+
+def pages_of(who: str, facts: shots_pages.Facts) -> Iterator[str]:
+    """The addresses that this person looks at."""
+    for name in sorted(set(shots_pages.names())):
+        for picture in shots_pages.builders_for(name) if shots_pages.is_page(name) else []:
+            if picture.who == who:
+                yield reverse(name, kwargs=dict(picture.arguments(facts))) + picture.tail
+
+
+def faults(page: Page, axe: str) -> list[str]:
+    """What axe finds on the page as it is now, each with the elements."""
+    page.evaluate(axe)
+    found: JSONDict = page.evaluate(RUN, TAGS)
+    return [
+        f"{rule['impact']}: {rule['id']}: {node['target'][0]}: {node['html'][:160]}"
+        for rule in found["violations"]
+        if rule["impact"] in BAD
+        for node in rule["nodes"][:3]
+    ]
+
+
+@pytest.mark.parametrize("scheme", shots.SCHEMES)
+@pytest.mark.parametrize("width", [1280, 390])
+def test_axe_finds_nothing_serious(
+    browser: Browser, scene: Scene, axe: str, scheme: shots.Scheme, width: int
+) -> None:
+    base, facts, people = scene
+    looked, wrong = 0, []
+    for who, state in people.items():
+        context = browser.new_context(
+            base_url=base,
+            storage_state=state,
+            color_scheme=scheme,
+            viewport={"width": width, "height": 900},
+            reduced_motion="reduce",
+        )
+        page = context.new_page()
+        for address in pages_of(who, facts):
+            page.goto(address)
+            wrong += [f"{address} ({who}): {fault}" for fault in faults(page, axe)]
+            looked += 1
+        context.close()
+    assert looked > 60
+    assert wrong == []
+
+
+def test_axe_would_find_something(browser: Browser, axe: str) -> None:
+    page = browser.new_page()
+    page.set_content(
+        "<html lang=en><title>t</title><img src=x><button></button><p style='color:#ccc'>pale</p>"
+    )
+    kinds = {fault.split(": ")[1] for fault in faults(page, axe)}
+    assert {"image-alt", "button-name", "color-contrast"} <= kinds
+    page.close()
