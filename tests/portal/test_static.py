@@ -5,9 +5,10 @@ from __future__ import annotations
 import warnings
 
 import pytest
-from asgiref.testing import ApplicationCommunicator
 from django.core.asgi import get_asgi_application
 from django.test import Client
+
+from tests.sockets import ApplicationCommunicator
 
 FILE = "/static/css/plot.css"
 
