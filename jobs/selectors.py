@@ -96,8 +96,11 @@ def find_jobs(actor: Actor, text: str, *, most: int) -> list[Job]:
         clusters = Cluster.objects.for_actor(actor).values("pk")  # so that ids are found by their index
         if found := list(rows.filter(wanted, cluster__in=clusters).order_by("-submit_time", "-id")[:most]):
             return found
-    newest = Job.objects.for_actor(actor).order_by("-submit_time", "-id")[:NAMED_AMONG]
-    named = rows.filter(pk__in=newest.values("pk"), name__icontains=text)
+    newest = Job.objects.for_actor(actor).order_by("-submit_time", "-id")
+    edge = newest.values_list("submit_time", flat=True)[NAMED_AMONG : NAMED_AMONG + 1].first()
+    named = rows.filter(name__icontains=text)
+    if edge is not None:
+        named = named.filter(submit_time__gt=edge)
     return list(named.order_by("-submit_time", "-id")[:most])
 
 

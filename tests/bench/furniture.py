@@ -1,4 +1,4 @@
-"""Two tenants in the database that differ only in how much there is of everything: 10 rows, 10,000 rows."""
+"""Tenants in the database that differ only in how much there is of everything: 10, 100 and 10,000 rows."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.builders import make_tenant, make_user, sign_in
 from tests.clusters.builders import make_order, make_site, operator
 from tests.jobs.builders import make_job, make_slurm_cluster
 
-SIZES = (10, 10_000)
+SIZES = (10, 100, 10_000)  # at 100 a page of every list is full
 # of every hundred jobs: a few run, a third waits, the others ended
 STATES = ("RUNNING",) * 2 + ("PENDING",) * 30 + ("COMPLETED",) * 60 + ("FAILED",) * 8
 ORDERS = (OrderState.SUBMITTED, OrderState.FULFILLED, OrderState.REJECTED, *(OrderState.CANCELLED,) * 7)

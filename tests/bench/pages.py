@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 
 from django.db import connection
 from django.test import Client
@@ -15,7 +16,18 @@ from tests.bench.table import percentile
 
 ROUNDS = 60
 WARM_UP = 5
-HEADS = ("page", "rows", "queries", "p50 ms", "p95 ms", "p95 to that of 10 rows", "kB")
+HEADS = ("page", "rows", "queries", "SQL ms", "p50 ms", "p95 ms", "p95 by that of 10 rows", "kB")
+Line = tuple[str, int, int, str, str, str, str, str]
+
+
+@dataclass
+class Look:
+    """What was measured of one page, by the number of rows."""
+
+    taken: dict[int, list[float]]  # milliseconds of each round
+    queries: dict[int, int] = field(default_factory=dict)
+    sql: dict[int, float] = field(default_factory=dict)  # milliseconds in the database
+    kilobytes: dict[int, float] = field(default_factory=dict)
 
 
 def addresses(facts: Facts, size: int) -> dict[str, str]:
@@ -44,54 +56,46 @@ OPERATOR = {
 }
 
 
-def measure(facts: Facts) -> Iterator[tuple[str, int, int, str, str, str, str]]:
+def measure(facts: Facts) -> Iterator[Line]:
     """One row for each page and size; the sizes of a page take turns, so that both meet the same machine."""
     for name in addresses(facts, SIZES[0]):
         yield from _page(facts, name)
     for name, address in OPERATOR.items():  # one operator sees all tenants: there is but one size
-        taken, queries, size = _look({SIZES[-1]: reverse(address)}, facts.operator)
-        yield _row(name, SIZES[-1], taken, queries, size, 0.0)
+        yield _row(name, SIZES[-1], _look({SIZES[-1]: reverse(address)}, facts.operator), 0.0)
 
 
-def _page(facts: Facts, name: str) -> Iterator[tuple[str, int, int, str, str, str, str]]:
-    taken, queries, kilobytes = _look({size: addresses(facts, size)[name] for size in SIZES}, facts.cookie)
-    base = percentile(taken[SIZES[0]], 0.95)
+def _page(facts: Facts, name: str) -> Iterator[Line]:
+    look = _look({size: addresses(facts, size)[name] for size in SIZES}, facts.cookie)
+    base = percentile(look.taken[SIZES[0]], 0.95)
     for size in SIZES:
-        yield _row(name, size, taken, queries, kilobytes, base)
+        yield _row(name, size, look, base)
 
 
-def _look(
-    pages: dict[int, str], cookie: str
-) -> tuple[dict[int, list[float]], dict[int, int], dict[int, float]]:
-    """Milliseconds of each round, queries and size of each page."""
+def _look(pages: dict[int, str], cookie: str) -> Look:
+    """Look at each size of one page again and again, in turn."""
     client = Client(headers={"host": "127.0.0.1"})
     client.cookies["sessionid"] = cookie
-    taken: dict[int, list[float]] = {size: [] for size in pages}
-    queries, kilobytes = {}, {}
+    look = Look({size: [] for size in pages})
     for number in range(WARM_UP + ROUNDS):
         for size, address in pages.items():
             begin = time.perf_counter()
             answer = client.get(address)
             spent = (time.perf_counter() - begin) * 1000
             assert answer.status_code == 200, f"{address}: {answer.status_code}"
-            kilobytes[size] = len(answer.content) / 1024
+            look.kilobytes[size] = len(answer.content) / 1024
             if number >= WARM_UP:
-                taken[size].append(spent)
+                look.taken[size].append(spent)
     for size, address in pages.items():
         with CaptureQueriesContext(connection) as captured:
             client.get(address)
-        queries[size] = sum(query["sql"].startswith("SELECT") for query in captured)
-    return taken, queries, kilobytes
+        selects = [query for query in captured if query["sql"].startswith("SELECT")]
+        look.queries[size] = len(selects)
+        look.sql[size] = sum(float(query["time"]) for query in selects) * 1000
+    return look
 
 
-def _row(
-    name: str,
-    size: int,
-    taken: dict[int, list[float]],
-    queries: dict[int, int],
-    kilobytes: dict[int, float],
-    base: float,
-) -> tuple[str, int, int, str, str, str, str]:
-    half, most = percentile(taken[size], 0.5), percentile(taken[size], 0.95)
+def _row(name: str, size: int, look: Look, base: float) -> Line:
+    half, most = percentile(look.taken[size], 0.5), percentile(look.taken[size], 0.95)
     ratio = f"{most / base:.2f}" if base else "-"
-    return name, size, queries[size], f"{half:.1f}", f"{most:.1f}", ratio, f"{kilobytes[size]:.0f}"
+    figures = f"{look.sql[size]:.0f}", f"{half:.1f}", f"{most:.1f}", ratio, f"{look.kilobytes[size]:.0f}"
+    return name, size, look.queries[size], *figures

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from django.urls import reverse
-from playwright.sync_api import Browser, Page, StorageState
+from playwright.sync_api import Browser, Page, StorageState, expect
 
 from portal.lib.types import JSONDict
 from tests.e2e import node_packages, shots, shots_pages, small_portal
+from tests.e2e.conftest import NewPerson
 from tests.e2e.node_provider import Provider
 from tests.fixtures import started
 
@@ -93,3 +95,41 @@ def test_axe_would_find_something(browser: Browser, axe: str) -> None:
     kinds = {fault.split(": ")[1] for fault in faults(page, axe)}
     assert {"image-alt", "button-name", "color-contrast"} <= kinds
     page.close()
+
+
+def test_plots_are_drawn_within_the_policy_and_told_in_tables(
+    browser: Browser, scene: Scene, new_person: NewPerson
+) -> None:
+    base, facts, people = scene
+    someone = new_person(base)  # whose console is watched: a broken policy is a fault
+    someone.enter(str(people["ada"]["cookies"][0]["value"]))
+    page = someone.page
+    page.goto(reverse("cluster", kwargs={"tenant": facts["tenant"], "pk": facts["cluster"]}))
+    expect(page.locator(".uplot canvas")).to_have_count(2)
+    painted = """canvases => canvases.map((one) =>
+        one.getContext("2d").getImageData(0, 0, one.width, one.height).data.some((part) => part > 0))"""
+    assert page.locator(".uplot canvas").evaluate_all(painted) == [True, True]
+    page.get_by_text("As a table, by the hour").click()
+    table = page.get_by_role("table", name="GPUs busy and nodes up in the last 24 hours")
+    expect(table).to_be_visible()
+    assert table.get_by_role("row").count() > 20
+    page.get_by_role("button", name="Light or dark").click()  # drawn again in the other colours
+    expect(page.locator(".uplot canvas")).to_have_count(2)
+
+
+def test_an_order_on_paper_has_moments_and_no_buttons(
+    browser: Browser, scene: Scene, new_person: NewPerson
+) -> None:
+    base, facts, people = scene
+    someone = new_person(base)
+    someone.enter(str(people["ada"]["cookies"][0]["value"]))
+    page = someone.page
+    page.goto(reverse("order", kwargs={"tenant": facts["tenant"], "pk": facts["order"]}))
+    expect(page.get_by_role("button", name="Print")).to_be_visible()
+    page.emulate_media(media="print")
+    expect(page.get_by_role("button")).to_have_count(0)
+    expect(page.get_by_role("navigation", name="Main")).to_be_hidden()
+    shown = "(time) => getComputedStyle(time, '::after').content"
+    assert re.search(r"20\d\d", page.locator(".page-sub time").evaluate(shown))
+    shots.FOLDER.mkdir(exist_ok=True)
+    page.screenshot(path=shots.FOLDER / "order-on-paper.png", full_page=True)
