@@ -124,8 +124,9 @@ CHANNEL_LAYERS = {
         "BACKEND": "channels_redis.core.RedisChannelLayer",
         "CONFIG": {
             # channels_redis waits 5 s for a message; redis-py gives up after 5 s: whoever is first would
-            # decide whether a quiet socket lives
-            "hosts": [{"address": REDIS_URL, "socket_timeout": 20}],
+            # decide whether a quiet socket lives. Its 100 connections a process are too few when hundreds of
+            # pages come or go at one moment (measured: with 200 sockets their joins and leaves failed)
+            "hosts": [{"address": REDIS_URL, "socket_timeout": 20, "max_connections": 2000}],
             "prefix": f"{REDIS_PREFIX}.live",
             "expiry": 30,
             "group_expiry": 86400,
