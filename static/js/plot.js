@@ -26,19 +26,19 @@
     const when = new Intl.DateTimeFormat(undefined, kind === "month" ? { dateStyle: "medium", timeZone: "UTC" } : { month: "short", day: "numeric", hour: "2-digit", minute: "2-digit" });
     return {
       width, height: HEIGHT,
-      padding: [8, 8, 0, 0],
+      padding: [8, 24, 0, 0],
       legend: { live: true },
       cursor: { drag: { x: false, y: false }, points: { show: false } },
       tzDate: kind === "month" ? (ts) => uPlot.tzDate(new Date(ts * 1000), "UTC") : undefined,
       scales: { x: { range: (_, first, last) => [first, last + (kind === "month" ? 86400 : 600)] }, y: { range: (_, __, most) => [0, Math.max(1, most)] } },
       axes: [
-        { ...axis, grid: { show: false }, space: 64, values: (_, at) => at.map((one) => tick.format(one * 1000)) },
+        { ...axis, grid: { show: false }, size: 28, space: 64, values: (_, at) => at.map((one) => tick.format(one * 1000)) },
         { ...axis, size: 36, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000] },
       ],
       series: [
         { label: "At", value: (_, at) => (at == null ? "" : when.format(at * 1000)) },
         { label: "GPUs busy", stroke: accent, fill: soft(accent, 0.25), width: 1.5, points: { show: false }, value: (_, v) => number(v), ...bars },
-        { label: "of", stroke: text, width: 1, dash: [4, 3], points: { show: false }, value: (_, v) => number(v), paths: uPlot.paths.stepped({ align: 1 }) },
+        { label: "GPUs up", stroke: text, width: 1, dash: [4, 3], points: { show: false }, value: (_, v) => number(v), paths: uPlot.paths.stepped({ align: 1 }) },
         ...(kind === "day" ? [{ label: "Nodes up", stroke: green, width: 1.5, points: { show: false }, value: (_, v) => number(v), paths: uPlot.paths.stepped({ align: 1 }) }] : []),
       ],
     };
