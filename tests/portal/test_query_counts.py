@@ -30,7 +30,7 @@ PINNED = {
     "orders/": 8,
     "members/": 8,
     "audit/": 6,
-    "search/?q=train": 8,
+    "search/?q=train": 9,
 }
 OPERATORS = {"/operations/": 17, "/operations/clusters/order/": 11, "/operations/jobs/job/": 8}
 
