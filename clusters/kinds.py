@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import datetime as dt
 from decimal import Decimal
+from typing import Any
 
 from django.core.paginator import Paginator
 from django.db.models import Max
 
 from clusters import lines, live, selectors, words
+from clusters.attention import attention, refused_orders
+from clusters.costs import costs, forecast, month_of
 from clusters.models import (
     OPEN_STATES,
     Allocation,
@@ -24,19 +27,21 @@ from clusters.models import (
     StepState,
 )
 from clusters.services.changes import open_change
+from portal.lib import clock
 from portal.lib.types import JSONDict
 from tenants.actor import Actor
 from tenants.live.registry import LiveKind, register
-from tenants.models import Tenant
+from tenants.models import Invitation, Membership, Tenant
 from tenants.rights import Action, may
 
 MOST_EVENTS = 100
 
 
 def overview_context(actor: Actor, row: Tenant) -> JSONDict:
-    """Clusters as cards, and open orders with whom they wait for."""
+    """Clusters as cards, and for those who order: orders, people, cost, what needs attention."""
     clusters = list(selectors.live_clusters(actor))
     orders = list(selectors.open_orders(actor))
+    may_order = may(actor, Action.ORDER)
     return {
         "tenant": row,
         "cards": [
@@ -56,8 +61,31 @@ def overview_context(actor: Actor, row: Tenant) -> JSONDict:
             }
             for order in orders
         ],
-        "may_order": may(actor, Action.ORDER),
+        "may_order": may_order,
+        "may_submit": may(actor, Action.SUBMIT_JOB),
         "has_any": bool(clusters or orders),
+        "attention": attention(clusters, refused_orders(actor) if may_order else []),
+        **(_admin_figures(actor, clusters) if may_order else {}),
+    }
+
+
+def _admin_figures(actor: Actor, clusters: list[Any]) -> JSONDict:
+    """Money and people, and what each cluster has cost this month."""
+    now = clock.now()
+    spent = costs(actor, since=month_of(now)[0], until=now)
+    charged = [cluster for cluster in clusters if cluster.was_ready]
+    per_hour = sum((cluster.price_per_hour for cluster in charged), Decimal(0))
+    for cluster in clusters:
+        cluster.cost = spent.by_cluster.get(cluster.pk, Decimal(0))
+    return {
+        "spent": spent,
+        "forecast": forecast(spent, per_hour),
+        "members": Membership.objects.for_actor(actor).filter(ended_at=None).count(),
+        "invited": Invitation.objects.for_actor(actor)
+        .filter(accepted_at=None, revoked_at=None, expires_at__gt=now)
+        .count(),
+        "gpus": sum(cluster.gpus for cluster in charged),
+        "gpus_used": sum(cluster.gpus_used for cluster in charged),
     }
 
 
@@ -183,7 +211,7 @@ OVERVIEW = register(
     LiveKind(
         live.OVERVIEW,
         Tenant.objects.all,
-        "clusters/overview.html#live",
+        "clusters/_overview.html",
         overview_context,
         as_of=overview_as_of,
     )

@@ -20,6 +20,7 @@ from django.db.models import (
 )
 from django.db.models.functions import Coalesce, Concat
 
+from clusters.fleet import parts_of
 from clusters.lines import ENDED, Back
 from clusters.models import (
     OPEN_STATES,
@@ -59,6 +60,7 @@ def with_figures(rows: TenantQuerySet[Cluster]) -> TenantQuerySet[Any]:
     return rows.annotate(
         nodes_wanted=_number(pools, "cluster", Sum("count")),
         nodes_up=_number(nodes.filter(available=True), "cluster", Count("pk")),
+        nodes_seen=_number(nodes, "cluster", Count("pk")),
         gpus=_number(pools, "cluster", Sum(F("count") * F("flavor__gpu_count"))),
         gpus_used=_number(nodes, "cluster", Sum("gpus_used")),
         price_per_hour=_number(pools, "cluster", Sum(F("count") * F("price_per_hour")), money),
@@ -115,6 +117,18 @@ def order_list(actor: Actor, *, state: str = "") -> TenantQuerySet[Order]:
     return rows.prefetch_related("lines__flavor").order_by("-created_at", "-pk")
 
 
+def find_clusters(actor: Actor, text: str, *, most: int) -> list[Cluster]:
+    """Clusters of the tenant whose name holds the text; the present ones first."""
+    rows = Cluster.objects.for_actor(actor).filter(name__icontains=text).select_related("site")
+    return list(rows.order_by(F("deleted_at").desc(nulls_first=True), "name")[:most])
+
+
+def find_orders(actor: Actor, text: str, *, most: int) -> list[Order]:
+    """Orders of the tenant for a cluster whose name holds the text; the newest first."""
+    rows = Order.objects.for_actor(actor).filter(cluster_name__icontains=text).select_related("created_by")
+    return list(rows.order_by("-created_at", "-pk")[:most])
+
+
 def slurm_of(cluster: Cluster) -> SlurmEndpoint | None:
     """The cluster's Slurm, if it has one; for operators."""
     return SlurmEndpoint.objects.filter(cluster=cluster).first()
@@ -139,13 +153,7 @@ def capacity_bars(site: Site) -> list[JSONDict]:
     names = dict(Flavor.objects.values_list("pk", "name"))
     bars = []
     for (_, flavor), found in capacity([site]).items():
-        parts = [
-            {"label": "in use", "value": found.in_use, "tone": "blue"},
-            {"label": "being wiped", "value": found.wiping, "tone": "amber"},
-            {"label": "broken", "value": found.broken, "tone": "red"},
-            {"label": "free", "value": found.free, "tone": "green"},
-        ]
-        bars.append({"flavor": names[flavor], "parts": parts, "total": found.total})
+        bars.append({"flavor": names[flavor], "parts": parts_of(found), "total": found.total})
     return sorted(bars, key=lambda bar: str(bar["flavor"]))
 
 

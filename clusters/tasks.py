@@ -11,6 +11,7 @@ from django.db.models import Q
 from clusters import hints
 from clusters.models import Cluster, Order, OrderState, Phase
 from clusters.provisioning import engine, plan
+from clusters.services import utilisation
 from clusters.services.clusters import begin_due_removal
 from portal.lib import clock
 from portal.lib.errors import WrongState
@@ -64,3 +65,9 @@ def _plans_due(now: dt.datetime) -> None:
     )
     for key, queue in waiting[:BATCH]:
         hints.send("clusters.make_plan", key=key, queue=queue)
+
+
+@shared_task(name="clusters.prune_samples")  # type: ignore[untyped-decorator]
+def prune_samples() -> None:
+    """Forget how busy clusters were longer ago than any plot looks."""
+    utilisation.prune(clock.now())

@@ -7,7 +7,6 @@ from django.urls import URLPattern, path
 from clusters.views import clusters, endings, orders, resizing
 
 urlpatterns: list[URLPattern] = [
-    path("", clusters.overview, name="overview"),
     path("orders/", orders.orders, name="orders"),
     path("orders/new/", orders.order_new, name="order-new"),
     path("orders/summary/", orders.order_summary, name="order-summary"),
@@ -15,6 +14,7 @@ urlpatterns: list[URLPattern] = [
     path("orders/<uuid:pk>/cancel/", orders.order_cancel, name="order-cancel"),
     path("clusters/", clusters.clusters, name="clusters"),
     path("clusters/<uuid:pk>/", clusters.cluster, name="cluster"),
+    path("clusters/<uuid:pk>/utilisation/", clusters.cluster_utilisation, name="cluster-utilisation"),
     path("clusters/<uuid:pk>/nodes/", clusters.cluster_nodes, name="cluster-nodes"),
     path("clusters/<uuid:pk>/steps/", clusters.cluster_steps, name="cluster-steps"),
     path("clusters/<uuid:pk>/events/", clusters.cluster_events, name="cluster-events"),

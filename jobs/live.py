@@ -12,6 +12,7 @@ from tenants.models import Membership
 JOB = "job"
 QUEUE = "queue"
 MY_JOBS = "my-jobs"
+MY_OVERVIEW = "my-overview"
 ALL_JOBS = "all-jobs"
 SUBMISSION = "submission"
 
@@ -36,7 +37,13 @@ def of_jobs(rows: Iterable[Job]) -> tuple[Topic, ...]:
         ended_at=None,
     )
     lists = (
-        [Topic(membership.tenant_id, MY_JOBS, membership.pk) for membership in memberships] if owners else []
+        [
+            Topic(membership.tenant_id, kind, membership.pk)
+            for membership in memberships
+            for kind in (MY_JOBS, MY_OVERVIEW)
+        ]
+        if owners
+        else []
     )
     return tuple(
         dict.fromkeys(

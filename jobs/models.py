@@ -93,6 +93,17 @@ class Job(TenantOwned):
                 name="jobs_active",
                 condition=Q(state__in=("PENDING", "RUNNING", "SUSPENDED", "COMPLETING")),
             ),
+            # lists begin with what is active, which may be few among very many that ended
+            models.Index(
+                fields=["tenant", "-submit_time", "-id"],
+                name="jobs_active_by_tenant",
+                condition=Q(state__in=("PENDING", "RUNNING", "SUSPENDED", "COMPLETING")),
+            ),
+            models.Index(
+                fields=["owner", "-submit_time", "-id"],
+                name="jobs_active_by_owner",
+                condition=Q(state__in=("PENDING", "RUNNING", "SUSPENDED", "COMPLETING")),
+            ),
         ]
 
     def __str__(self) -> str:

@@ -16,6 +16,7 @@ from tenants.scoping import TenantQuerySet
 
 PAGE = 50
 LONGEST_TEXT = 255
+NAMED_AMONG = 20_000  # jobs; a name is looked for in so many, whatever a tenant ran before
 _AT_WORK = ("RUNNING", "COMPLETING", "SUSPENDED")
 _WAITING = ("PENDING",)
 _ENDED = tuple(state.value for state in JobState if state.value not in ACTIVE_STATES)
@@ -84,6 +85,25 @@ def list_jobs(actor: Actor, wanted: Filter, *, after: str = "", size: int = PAGE
     )
 
 
+def find_jobs(actor: Actor, text: str, *, most: int) -> list[Job]:
+    """Jobs of the tenant by id (12, 12_3), or by name among the newest NAMED_AMONG; the newest first."""
+    rows = Job.objects.for_actor(actor).select_related("cluster", "owner")
+    number, _, task = text.partition("_")
+    if _is_number(number) and (not task or _is_number(task)):
+        wanted = Q(slurm_job_id=int(number)) | Q(array_job_id=int(number))
+        if task:
+            wanted = Q(array_job_id=int(number), array_task_id=int(task))
+        clusters = Cluster.objects.for_actor(actor).values("pk")  # so that ids are found by their index
+        if found := list(rows.filter(wanted, cluster__in=clusters).order_by("-submit_time", "-id")[:most]):
+            return found
+    newest = Job.objects.for_actor(actor).order_by("-submit_time", "-id")
+    edge = newest.values_list("submit_time", flat=True)[NAMED_AMONG : NAMED_AMONG + 1].first()
+    named = rows.filter(name__icontains=text)
+    if edge is not None:
+        named = named.filter(submit_time__gt=edge)
+    return list(named.order_by("-submit_time", "-id")[:most])
+
+
 def list_queue(actor: Actor, cluster: Cluster, *, after: str = "", size: int = PAGE) -> Page:
     """What has not ended in a cluster."""
     rows = Job.objects.for_actor(actor).filter(cluster=cluster).select_related("cluster", "owner")
@@ -93,9 +113,13 @@ def list_queue(actor: Actor, cluster: Cluster, *, after: str = "", size: int = P
 def _named(text: str) -> Q:
     """Name contains, or a Slurm id."""
     named = Q(name__icontains=text)
-    if text.isascii() and text.isdigit() and len(text) < 19:
+    if _is_number(text):
         named |= Q(slurm_job_id=int(text)) | Q(array_job_id=int(text))
     return named
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) < 19
 
 
 def _page(rows: TenantQuerySet[Job], segments: list[tuple[str, ...]], after: str, size: int) -> Page:

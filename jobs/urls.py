@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from django.urls import URLPattern, path
 
-from jobs.web import job, lists, output, submission, submit
+from jobs.web import job, lists, output, quick, submission, submit
 
 urlpatterns: list[URLPattern] = [
     path("jobs/", lists.jobs, name="jobs"),
     path("jobs/new/", submit.job_start, name="job-start"),
+    path("jobs/quick/", quick.job_quick, name="job-quick"),
     path("jobs/<uuid:pk>/", job.job, name="job"),
     path("jobs/<uuid:pk>/cancel/", job.job_cancel, name="job-cancel"),
     path("jobs/<uuid:pk>/output/", output.job_output, name="job-output"),

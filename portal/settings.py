@@ -56,7 +56,7 @@ INSTALLED_APPS = [
 ]
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
-    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "portal.web.static.StaticFilesMiddleware",
     "tenants.middleware.RequestIdMiddleware",
     "csp.middleware.CSPMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
@@ -135,8 +135,9 @@ CHANNEL_LAYERS = {
         "BACKEND": "channels_redis.core.RedisChannelLayer",
         "CONFIG": {
             # channels_redis waits 5 s for a message; redis-py gives up after 5 s: whoever is first would
-            # decide whether a quiet socket lives
-            "hosts": [{"address": REDIS_URL, "socket_timeout": 20}],
+            # decide whether a quiet socket lives. Its 100 connections a process are too few when hundreds of
+            # pages come or go at one moment (measured: with 200 sockets their joins and leaves failed)
+            "hosts": [{"address": REDIS_URL, "socket_timeout": 20, "max_connections": 2000}],
             "prefix": f"{REDIS_PREFIX}.live",
             "expiry": 30,
             "group_expiry": 86400,
@@ -160,6 +161,7 @@ CELERY_BEAT_SCHEDULE = {
     "clear-sessions": {"task": "tenants.clear_sessions", "schedule": 3600.0, "options": {"expires": 7200}},
     "send-mail": {"task": "tenants.send_outbox", "schedule": 5.0, "options": {"expires": 15}},
     "cancel-jobs-of-leavers": {"task": "jobs.cancel_due", "schedule": 30.0, "options": {"expires": 60}},
+    "prune-samples": {"task": "clusters.prune_samples", "schedule": 3600.0, "options": {"expires": 7200}},
     "reconcile-what-is-due": {"task": "clusters.reconcile_due", "schedule": 2.0, "options": {"expires": 10}},
 }
 

@@ -9,6 +9,7 @@ from portal.web.admin import operations
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", include("portal.web.urls")),
     path("", include("tenants.urls")),
+    path("t/<slug:tenant>/", include("portal.web.tenant_urls")),
     path("t/<slug:tenant>/", include("clusters.urls")),
     path("t/<slug:tenant>/", include("jobs.urls")),
     path("api/v1/", include("portal.web.api")),

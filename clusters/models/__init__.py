@@ -16,6 +16,7 @@ from clusters.models.desired import DesiredPools
 from clusters.models.order import OPEN_STATES, Order, OrderKind, OrderLine, OrderState, Stack
 from clusters.models.progress import StepEvent, StepState, StepStatus
 from clusters.models.slurm import IdentityKind, SlurmEndpoint, SlurmIdentity
+from clusters.models.utilisation import UtilisationSample
 
 __all__ = [
     "OPEN_STATES",
@@ -44,4 +45,5 @@ __all__ = [
     "StepEvent",
     "StepState",
     "StepStatus",
+    "UtilisationSample",
 ]

@@ -12,6 +12,7 @@ from django.db.models.functions import Coalesce, Least
 from clusters import live
 from clusters.clients.slurmrest.models import NodeRecord
 from clusters.models import Cluster, Node, Phase, SlurmEndpoint
+from clusters.services import utilisation
 from portal.lib.types import JSONDict
 from tenants.live.topics import publish
 
@@ -73,6 +74,7 @@ def note_seen(
             jobs_running=running,
             source=source,
         )
+        utilisation.sample(endpoint.cluster_id, at=seen_at, running=running, pending=pending)
         if news:
             for topic in live.of_cluster(endpoint.cluster):
                 publish(topic)

@@ -1,16 +1,18 @@
-"""The overview of a tenant, its clusters, and one cluster with its tabs."""
+"""The clusters of a tenant, and one cluster with its tabs."""
 
 from __future__ import annotations
 
+import json
 import uuid
 
 from django.http import HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
-from clusters import kinds, selectors
+from clusters import kinds, selectors, utilisation
 from clusters.models import Cluster, Phase, SlurmEndpoint, SlurmIdentity
 from clusters.views.orders import tenant_of
+from portal.lib import clock
 from portal.lib.types import JSONDict
 from tenants.live.registry import LiveKind
 from tenants.rights import Action, may
@@ -18,17 +20,6 @@ from tenants.scoping import get_visible
 from tenants.web import TenantRequest, in_tenant
 
 CLUSTERS = Cluster.objects.select_related("site")
-
-
-@require_safe
-@in_tenant
-def overview(request: TenantRequest) -> HttpResponse:
-    """Clusters as cards and open orders; at the first visit the way to the first job."""
-    tenant = tenant_of(request)
-    context = kinds.overview_context(request.actor, tenant)
-    return render(
-        request, "clusters/overview.html", context | {"live_topics": [kinds.OVERVIEW.topic(tenant)]}
-    )
 
 
 @require_safe
@@ -52,7 +43,27 @@ def clusters(request: TenantRequest) -> HttpResponse:
 @in_tenant
 def cluster(request: TenantRequest, pk: uuid.UUID) -> HttpResponse:
     """What it is, whether it works, and while it is built: how far."""
-    return _tab(request, pk, kinds.CLUSTER, "overview", "clusters/cluster.html")
+    row = get_visible(CLUSTERS.all(), request.actor, pk)
+    context = kinds.CLUSTER.context(request.actor, row) | {
+        "tab": "overview",
+        "live_topics": [kinds.CLUSTER.topic(row)],
+    }
+    if row.was_ready:
+        context |= _plots(request, row)
+    return render(request, "clusters/cluster.html", context)
+
+
+@require_safe
+@in_tenant
+def cluster_utilisation(request: TenantRequest, pk: uuid.UUID) -> HttpResponse:
+    """The plots alone, for the page that shows them and asks again every minute."""
+    row = get_visible(CLUSTERS.all(), request.actor, pk)
+    return render(request, "clusters/_plots.html", _plots(request, row) | {"cluster": row})
+
+
+def _plots(request: TenantRequest, row: Cluster) -> JSONDict:
+    drawn = utilisation.plots(request.actor, row, now=clock.now())
+    return {"plots": drawn, "plot_data": json.dumps(drawn.data(), separators=(",", ":"))}
 
 
 @require_safe

@@ -5,7 +5,6 @@ from __future__ import annotations
 import uuid
 
 from django.contrib import messages
-from django.core.paginator import Paginator
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
@@ -18,6 +17,7 @@ from clusters.models import Order
 from clusters.names import NameRefused, cluster_name, pool_name
 from clusters.services.orders import cancel_order, submit_order
 from clusters.services.quotes import quote
+from portal.lib import keyset
 from portal.lib.errors import BadInput
 from portal.lib.types import JSONDict
 from tenants.models import Tenant
@@ -39,10 +39,15 @@ def tenant_of(request: TenantRequest) -> Tenant:
 def orders(request: TenantRequest) -> HttpResponse:
     """Every order, newest first."""
     state = request.GET.get("state", "")
-    rows = selectors.order_list(request.actor, state=state)
+    after = request.GET.get("after", "")
+    rows = selectors.order_list(request.actor, state=state).filter(keyset.behind(after, "created_at"))
+    found = list(rows[: PER_PAGE + 1])
+    last = found[PER_PAGE - 1] if len(found) > PER_PAGE else None
     context = {
         "tenant": tenant_of(request),
-        "page": Paginator(rows, PER_PAGE).get_page(request.GET.get("page")),
+        "orders": found[:PER_PAGE],
+        "next": keyset.write(last.created_at, last.pk) if last else "",
+        "is_first": not after,
         "state": state if state in {"open", "ended"} else "",
         "may_order": may(request.actor, Action.ORDER),
     }

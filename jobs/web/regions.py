@@ -10,6 +10,7 @@ from django.db import models
 
 from clusters.models import Cluster
 from jobs import live, selectors
+from jobs.mine import my_context
 from jobs.models import Job, Submission
 from jobs.observer.pace import note_watched
 from jobs.web import job, lists, submission
@@ -22,7 +23,7 @@ from tenants.scoping import TenantQuerySet
 
 def register_all() -> None:
     """Once, when the app is ready."""
-    for kind in (_JOB, _QUEUE, _MY_JOBS, _ALL_JOBS, _SUBMISSION):
+    for kind in (_JOB, _QUEUE, _MY_JOBS, _MY_OVERVIEW, _ALL_JOBS, _SUBMISSION):
         if kind.kind not in KINDS:
             register(kind)
 
@@ -38,6 +39,10 @@ def _queue(actor: Actor, row: models.Model) -> JSONDict:
 def _my_jobs(actor: Actor, row: models.Model) -> JSONDict:
     context = lists.list_context(actor, selectors.Filter())
     return context | {"subject": row, "kind": live.MY_JOBS, "is_live": True}
+
+
+def _my_overview(actor: Actor, row: models.Model) -> JSONDict:
+    return my_context(actor) | {"membership": row}
 
 
 def _all_jobs(actor: Actor, row: models.Model) -> JSONDict:
@@ -82,6 +87,14 @@ _MY_JOBS = LiveKind(
     rows=lambda: _rows(Membership.objects.filter(ended_at=None)),
     template="jobs/list.html#live",
     context=_my_jobs,
+    per_user=True,
+    as_of=lambda row: selectors.oldest_look(cast(Membership, row).tenant_id),
+)
+_MY_OVERVIEW = LiveKind(
+    kind=live.MY_OVERVIEW,
+    rows=lambda: _rows(Membership.objects.filter(ended_at=None)),
+    template="jobs/_mine.html",
+    context=_my_overview,
     per_user=True,
     as_of=lambda row: selectors.oldest_look(cast(Membership, row).tenant_id),
 )

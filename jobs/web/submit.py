@@ -9,8 +9,9 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_safe
 
-from clusters.models import Cluster, Phase
+from clusters.models import Cluster
 from jobs import examples
+from jobs.mine import usable_clusters
 from jobs.models import Submission
 from jobs.observer.pace import note_watched
 from jobs.parsing.refusal import Refusal
@@ -33,12 +34,7 @@ _LINES_SHOWN = 200
 def job_start(request: TenantRequest) -> HttpResponse:
     """The way to the form: which cluster, where there is a choice."""
     require(request.actor, Action.SUBMIT_JOB)
-    clusters = list(
-        Cluster.objects.for_actor(request.actor)
-        .filter(wanted=True, terminate_at=None, phase__in=[Phase.READY, Phase.DEGRADED])
-        .select_related("slurm")
-        .order_by("name")
-    )
+    clusters = usable_clusters(request.actor)
     if len(clusters) == 1:
         query = f"?{request.GET.urlencode()}" if request.GET else ""
         return redirect(reverse("job-new", args=[_slug(request), clusters[0].pk]) + query)

@@ -25,9 +25,13 @@ ITEMS = (
 
 
 def navigation(actor: Actor, path: str) -> list[JSONDict]:
-    """The items for this role; the one whose address is the longest beginning of the path is current."""
+    """The items for this role; the one whose address is the longest beginning of the path is current.
+
+    The overview's is the beginning of them all: it is current on its own page only.
+    """
     items = list(_items(actor))
-    current = max((item["url"] for item in items if path.startswith(item["url"])), key=len, default="")
+    begun = [item["url"] for item in items[1:] if path.startswith(item["url"])]
+    current = max(begun, key=len, default=path)
     return [item | {"current": item["url"] == current} for item in items]
 
 

@@ -73,6 +73,25 @@
     settleToasts();
   }
 
+  // Busy: a line at the top of the window, from half a second on, while something that a person did is under way.
+  let under = 0;
+  function busy(more) {
+    under = Math.max(0, under + more);
+    body.classList.toggle("is-busy", under > 0);
+  }
+  const asked = new WeakSet();
+  on("htmx:beforeRequest", ({ detail: { xhr, elt, requestConfig } }) => {
+    if (!requestConfig.triggeringEvent?.isTrusted || elt.matches("form[data-once]")) return;
+    asked.add(xhr);
+    elt.setAttribute("aria-busy", "true");
+    busy(1);
+  });
+  on("htmx:afterRequest", ({ detail: { xhr, elt } }) => {
+    if (!asked.delete(xhr)) return;
+    elt.removeAttribute("aria-busy");
+    busy(-1);
+  });
+
   // Forms: sent once; given back when the page comes back.
   const token = () => /(?:^|; )csrftoken=(\w+)/.exec(document.cookie)?.[1];
   on("submit", (event) => {
@@ -83,6 +102,7 @@
     if (!form.matches("[data-once]")) return;
     if ("sending" in form.dataset) { event.preventDefault(); event.stopImmediatePropagation(); return; }
     form.dataset.sending = "";
+    busy(1);
     const button = event.submitter || $("button:not([type=button])", form);
     if (!button) return;
     button.dataset.words = button.innerHTML;
@@ -90,6 +110,7 @@
     setTimeout(() => { button.disabled = true; button.textContent = button.dataset.sendingText || "Sending…"; });
   }, document, true);
   function release(form) {
+    if ("sending" in form.dataset) busy(-1);
     delete form.dataset.sending;
     for (const button of $$("[data-words]", form)) {
       button.disabled = false;
@@ -155,6 +176,7 @@
     const found = (selector) => event.target.closest?.(selector);
     let element;
     if (found("[data-theme-switch]")) switchTheme();
+    else if (found("[data-print]")) print();
     else if ((element = found("[data-copy], [data-copy-from]"))) copy(element);
     else if ((element = byId(found("[data-dialog]")?.dataset.dialog)) && !event.ctrlKey && !event.metaKey) {
       event.preventDefault();
@@ -176,23 +198,24 @@
     if (changes.some(({ target }) => (target.nodeType === 1 ? target : target.parentElement)?.closest(".output"))) tail();
   }).observe(body, { childList: true, characterData: true, subtree: true });
 
-  // Focus and open details survive a swap.
+  // Focus and open details survive a swap. Without an id: the first of the same kind, address and words.
+  const looks = (element) => [element.tagName, element.getAttribute("href"), element.ariaLabel, element.textContent].join();
   let kept = null;
   function keep() {
     const active = document.activeElement;
     kept = {
-      active, id: active.id, href: active.getAttribute("href"), text: active.textContent,
+      active, id: active.id, look: looks(active),
       at: active.selectionStart == null ? null : [active.selectionStart, active.selectionEnd],
       open: $$("details[open][id]").map(({ id }) => id),
     };
   }
   function restore() {
     if (!kept) return;
-    const { active, id, href, text, at, open } = kept;
+    const { active, id, look, at, open } = kept;
     kept = null;
     for (const name of open) byId(name)?.setAttribute("open", "");
     if (active.isConnected || document.activeElement !== body) return;
-    const same = id ? byId(id) : $$("main a[href]").find((a) => a.getAttribute("href") === href && a.textContent === text);
+    const same = id ? byId(id) : $$("main :is(a[href], button, summary, pre)").find((element) => looks(element) === look);
     same?.focus({ preventScroll: true });
     if (at) same?.setSelectionRange(...at);
   }

@@ -25,7 +25,7 @@ from tenants.rights import RIGHTS
 from tests.architecture.routes import Route, World
 from tests.sockets import Socket
 
-APPS = ("tenants", "clusters", "jobs")
+APPS = ("tenants", "clusters", "jobs", "portal")
 ADMIN = "operations/"
 API = "api/"  # walked by test_api_stranger.py
 TENANT = "t/<slug:tenant>/"

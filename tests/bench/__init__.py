@@ -1,3 +1,3 @@
-"""First figures of what people wait for; `python -m tests.bench` prints them."""
+"""Figures of what people wait for; `python -m tests.bench` prints them."""
 
 from __future__ import annotations

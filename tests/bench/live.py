@@ -26,10 +26,11 @@ HEADS = ("live region", "jobs", "p50 ms", "p95 ms")
 
 
 @contextmanager
-def web(environment: dict[str, str], port: int) -> Iterator[int]:
-    """A web process; its pid."""
+def web(environment: dict[str, str], port: int, *, processes: int = 1) -> Iterator[int]:
+    """The web part; the pid of its process, or of the one above several."""
     command = [sys.executable, "-m", "uvicorn", "portal.asgi:application", "--host", "127.0.0.1"]
     command += ["--port", str(port), "--lifespan", "off", "--log-level", "warning"]
+    command += ["--workers", str(processes)] if processes > 1 else []
     child = subprocess.Popen(command, cwd=ROOT, env={**os.environ, **environment})
     try:
         until(lambda: answers(port), "the web process answers", seconds=60)

@@ -51,7 +51,6 @@ def resize_data(world: World) -> JSONDict:
 
 
 ROUTES: dict[str, Route] = {
-    "overview": Route(),
     "orders": Route(),
     "order-new": Route(method="post", data=order_data, roles=ADMINS),
     "order-summary": Route(data=order_data, roles=ADMINS),
@@ -59,6 +58,7 @@ ROUTES: dict[str, Route] = {
     "order-cancel": Route(order_of, method="post", roles=ADMINS),
     "clusters": Route(),
     "cluster": Route(cluster_of),
+    "cluster-utilisation": Route(cluster_of),
     "cluster-nodes": Route(cluster_of),
     "cluster-steps": Route(cluster_of),
     "cluster-events": Route(cluster_of),

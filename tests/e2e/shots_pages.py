@@ -50,8 +50,17 @@ PAGES: dict[str, list[Page]] = {
     "invitation-link": [Page(arguments=in_tenant(pk="invitation"))],
     "tenant-settings": [Page(arguments=HERE)],
     "audit": [Page(arguments=HERE)],
+    # what joins the apps
+    "overview": [
+        Page(arguments=HERE),
+        Page(who="rui", arguments=HERE, label="as member"),
+        Page(arguments=lambda facts: {"tenant": "lab-south"}, label="empty"),
+    ],
+    "search": [
+        Page(arguments=HERE, tail="?q=gpu"),
+        Page(arguments=HERE, tail="?q=nothing-like-it", label="nothing"),
+    ],
     # clusters
-    "overview": [Page(arguments=HERE), Page(arguments=lambda facts: {"tenant": "lab-south"}, label="empty")],
     "orders": [Page(arguments=HERE)],
     "order-new": [Page(arguments=HERE)],
     "order": [
@@ -99,10 +108,12 @@ NOT_PAGES: dict[str, str] = {
     "mailbox": "is the demo's alone",
     "admin:*_export": "is a file",
     "audit-export": "is a file",
+    "cluster-utilisation": "is a region of cluster",
     "order-summary": "is a region of order-new",
     "resize-summary": "is a region of resize",
     "job-output-file": "is a file",
     "submission-again": "is a POST",
+    "job-quick": "is a POST",
     "admin:log*": "signing in and out is the portal's",
     "admin:password_change*": "nobody has a password",
     "admin:jsi18n": "is a script",

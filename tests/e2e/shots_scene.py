@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import math
 import tempfile
 from pathlib import Path
 
@@ -19,7 +20,16 @@ from django.apps import apps  # noqa: E402
 from django.conf import settings  # noqa: E402
 from django.test import Client  # noqa: E402
 
-from clusters.models import Cluster, Order, Phase, Quota, StepState, StepStatus  # noqa: E402
+from clusters.models import (  # noqa: E402
+    Allocation,
+    Cluster,
+    Order,
+    Phase,
+    Quota,
+    StepState,
+    StepStatus,
+    UtilisationSample,
+)
 from clusters.services import decisions  # noqa: E402
 from jobs.models import Job, Submission  # noqa: E402
 from portal.lib import clock  # noqa: E402
@@ -86,6 +96,27 @@ def half_built(tenant: Tenant) -> Cluster:
     return cluster
 
 
+def used_for_days(cluster: Cluster) -> None:
+    """The cluster has been ready for twelve days, and somebody looked every few minutes."""
+    now = clock.now().replace(second=0, microsecond=0)
+    began = now - dt.timedelta(days=12)
+    Cluster.objects.filter(pk=cluster.pk).update(ready_at=began)
+    Allocation.objects.filter(pool__cluster=cluster).update(allocated_at=began)
+    UtilisationSample.objects.bulk_create(
+        UtilisationSample(
+            cluster=cluster,
+            at=at,
+            nodes=2,
+            gpus=8,
+            gpus_used=int(4 + 4 * math.sin(number / 40) * math.cos(number / 7)) if number % 97 else 0,
+            running=number % 5,
+            pending=number % 11,
+        )
+        for number in range(12 * 24 * 12)
+        if not 2000 < number < 2030 and (at := began + dt.timedelta(minutes=5 * number)) <= now
+    )
+
+
 def furnish() -> JSONDict:
     """Make all of it; the facts for addresses and each person's session."""
     tenant, cast = people()
@@ -99,6 +130,7 @@ def furnish() -> JSONDict:
         for number, (name, state, columns) in enumerate(JOBS)
     ]
     submission = jobs.make_submission(ready, ada, state="checking")
+    used_for_days(ready)
     building = half_built(tenant)
     rejected = clusters.make_order(tenant, name="too-much", nodes=1, by=ada)
     decisions.reject_order(actor=clusters.operator(), order=rejected, note="Please ask for one node first.")

@@ -6,6 +6,7 @@ import re
 import time
 import uuid
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from tests.e2e import walk
@@ -37,10 +38,11 @@ def read_trail(page: Page, tenant: str) -> str:
     return page.get_by_role("main").inner_text()
 
 
-def test_from_sign_up_to_a_finished_job(portal: Portal, new_person: NewPerson) -> None:
+@pytest.mark.parametrize("width", [1280, 390])
+def test_from_sign_up_to_a_finished_job(portal: Portal, new_person: NewPerson, width: int) -> None:
     word = uuid.uuid4().hex[:6]
     slug, name = f"newton-{word}", f"gpu-{word}"
-    admin, operator = new_person(portal.url), new_person(portal.url)
+    admin, operator = new_person(portal.url, width=width), new_person(portal.url)
 
     # a new person signs up and founds a tenant
     page = admin.page

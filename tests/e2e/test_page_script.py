@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, Cookie, Page, WebSocketRoute, expect
+from playwright.sync_api import Browser, Cookie, Page, Route, WebSocketRoute, expect
 
 from tests.cases import case
 from tests.e2e.browser import Person
@@ -97,6 +97,33 @@ def test_a_live_change_keeps_the_focus(members: Page) -> None:
     sockets[0].send(changed.replace("<div ", '<div hx-swap-oob="true" ', 1))
     expect(members.get_by_text("Owner now")).to_be_visible()
     expect(members.get_by_role("link", name="Change Nora Berg")).to_be_focused()
+
+
+@pytest.mark.parametrize("kind", ["button", "summary"])
+def test_a_live_change_keeps_the_focus_of_what_has_no_id(members: Page, kind: str) -> None:
+    sockets = served(members)
+    region = members.locator("[data-region]")
+    more = '<button type="button">Take</button><details id="more"><summary>More</summary>text</details>'
+    first = str(region.evaluate("(element) => element.outerHTML"))
+    first = first.replace("<div ", '<div hx-swap-oob="true" ', 1).removesuffix("</div>") + more + "</div>"
+    sockets[0].send(first)
+    members.locator(f"[data-region] {kind}").last.focus()
+    sockets[0].send(first.replace("Owner", "Owner now"))
+    expect(members.get_by_text("Owner now")).to_be_visible()
+    expect(members.locator(f"[data-region] {kind}").last).to_be_focused()
+
+
+def test_what_takes_long_is_shown_until_it_is_done(members: Page) -> None:
+    members.goto("/t/lab-north/members/invite/")
+    held: list[Route] = []
+    members.route(re.compile("/members/invite/"), lambda route: held.append(route))  # noqa: PLW0108  (as above)
+    members.get_by_label("E-mail address").fill("una@example.org")
+    members.get_by_role("button", name="Make the invitation").click()
+    expect(members.get_by_role("button", name="Sending…")).to_be_disabled()
+    expect(members.locator("body")).to_have_class(re.compile("is-busy"))
+    held[0].continue_()
+    expect(members.get_by_text("una@example.org").first).to_be_visible()
+    expect(members.locator("body")).not_to_have_class(re.compile("is-busy"))
 
 
 @case("U10")

@@ -50,6 +50,10 @@ def form(world: World) -> JSONDict:
     return {"key": lambda: str(uuid.uuid4()), "script": SCRIPT}
 
 
+def quick(world: World) -> JSONDict:
+    return {"key": lambda: str(uuid.uuid4()), "template": "progress", "cluster": str(_cluster(world).pk)}
+
+
 @contextmanager
 def slurm(world: World) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
@@ -64,6 +68,7 @@ ROUTES: dict[str, Route] = {
     "jobs": Route(),
     "job-start": Route(roles=MEMBERS),
     "job-new": Route(cluster_of, method="post", data=form, roles=MEMBERS, around=slurm),
+    "job-quick": Route(method="post", data=quick, roles=MEMBERS, around=slurm),
     "queue": Route(cluster_of),
     "job": Route(job_of),
     "job-cancel": Route(job_of, method="post", roles=ADMINS, around=slurm),
@@ -77,5 +82,6 @@ ROWS: dict[str, Callable[[World], models.Model]] = {
     "queue": _cluster,
     "submission": _submission,
     "my-jobs": lambda world: Membership.objects.get(user=world.owner, tenant=world.tenant),
+    "my-overview": lambda world: Membership.objects.get(user=world.owner, tenant=world.tenant),
     "all-jobs": lambda world: world.tenant,
 }

@@ -1,0 +1,68 @@
+"""A person's own jobs in short, for the overview: figures and the newest rows."""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import dataclass
+
+from django.db.models import Count, Q, Sum
+
+from clusters.models import Cluster, Phase
+from jobs import selectors
+from jobs.models import ACTIVE_STATES, Job
+from portal.lib import clock
+from portal.lib.types import JSONDict
+from tenants.actor import Actor
+
+ROWS = 8
+RECENT = dt.timedelta(hours=24)
+
+
+@dataclass(frozen=True, slots=True)
+class MyFigures:
+    """Of the actor's jobs in the tenant; the last two are of those that ended within a day."""
+
+    running: int
+    pending: int
+    gpus: int
+    completed: int
+    failed: int
+
+
+def my_figures(actor: Actor) -> MyFigures:
+    """In one query, by the index of the owner's active jobs and of those submitted lately."""
+    now = clock.now()
+    waits, good = Q(state="PENDING"), Q(state="COMPLETED")
+    active = Q(state__in=ACTIVE_STATES)
+    recent = Q(end_time__gte=now - RECENT, end_time__lte=now) & ~active
+    found = (
+        Job.objects.for_actor(actor)
+        .filter(active | recent, owner=actor.user)
+        .aggregate(
+            running=Count("pk", filter=active & ~waits),
+            pending=Sum("task_count", filter=waits),
+            gpus=Sum("gpus", filter=active & ~waits),
+            completed=Count("pk", filter=recent & good),
+            failed=Count("pk", filter=recent & ~good & ~Q(state="CANCELLED")),
+        )
+    )
+    return MyFigures(**{name: value or 0 for name, value in found.items()})
+
+
+def my_context(actor: Actor) -> JSONDict:
+    """What the region shows: figures, the first rows of the list of jobs, and how old they are."""
+    assert actor.tenant is not None  # noqa: S101  # only within a tenant
+    page = selectors.list_jobs(actor, selectors.Filter(), size=ROWS)
+    return {
+        "mine": my_figures(actor),
+        "mine_page": selectors.Page(page.rows),  # what is beyond stands in the list of jobs
+        "mine_as_of": selectors.oldest_look(actor.tenant.pk),
+    }
+
+
+def usable_clusters(actor: Actor) -> list[Cluster]:
+    """Where the actor may submit now, by name."""
+    rows = Cluster.objects.for_actor(actor).filter(
+        wanted=True, terminate_at=None, phase__in=[Phase.READY, Phase.DEGRADED]
+    )
+    return list(rows.select_related("slurm").order_by("name"))

@@ -1,0 +1,25 @@
+"""Places in a list that is ordered by a moment and an id, so that page 100 costs what page 1 does."""
+
+from __future__ import annotations
+
+import datetime as dt
+import uuid
+
+from django.db.models import Q
+
+
+def write(at: dt.datetime, key: uuid.UUID) -> str:
+    """The place behind a row, for an address."""
+    return f"{at.isoformat()}~{key.hex}"
+
+
+def behind(text: str, column: str) -> Q:
+    """Rows behind that place in the order `-column, -pk`; all rows for anything that is no place."""
+    try:
+        at, key = text.split("~")
+        moment, row = dt.datetime.fromisoformat(at), uuid.UUID(key)
+    except ValueError:
+        return Q()
+    if moment.tzinfo is None:
+        return Q()
+    return Q(**{f"{column}__lt": moment}) | Q(**{column: moment, "pk__lt": row})
