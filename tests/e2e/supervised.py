@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -33,6 +34,7 @@ class Portal:
         self.oidc_port = free_port()
         self.url = f"http://127.0.0.1:{self.web_port}"
         self.issuer = f"http://127.0.0.1:{self.oidc_port}"
+        self._ports, self._claim = _claim_ports()
         self._child: subprocess.Popen[bytes] | None = None
         self._said = PARENT / f"{data.name}.out"
 
@@ -81,6 +83,7 @@ class Portal:
         )
         assert done.returncode == 0, done.stdout + done.stderr
         self._said.unlink(missing_ok=True)
+        self._claim.close()
 
     def _environment(self) -> dict[str, str]:
         return {
@@ -88,6 +91,7 @@ class Portal:
             "FREEHOLD_DATA": str(self.data),
             "FREEHOLD_WEB_PORT": str(self.web_port),
             "FREEHOLD_OIDC_PORT": str(self.oidc_port),
+            "FREEHOLD_LOCAL_PORTS": self._ports,
         }
 
     # --- look -------------------------------------------------------------------------------------
@@ -187,6 +191,19 @@ class Portal:
             or mine in _folder(pid)
             or any(mine.encode() in item for item in _variables(pid))
         )
+
+
+def _claim_ports() -> tuple[str, socket.socket]:
+    """A range of ports for clusters that no other test portal uses; the kernel ends the claim with us."""
+    for first in range(10_000, 21_000, 1_000):
+        claim = socket.socket(socket.AF_UNIX)
+        try:
+            claim.bind(f"\0freehold-test-ports-{first}")
+        except OSError:
+            claim.close()
+            continue
+        return f"{first}-{first + 999}", claim
+    raise AssertionError("Eleven test portals run already.")
 
 
 def _parent(pid: int) -> int:
