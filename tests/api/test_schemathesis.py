@@ -13,9 +13,10 @@ import requests
 import schemathesis
 from django.db import transaction
 from django.test import Client
-from hypothesis import HealthCheck, strategies
+from hypothesis import HealthCheck, given, strategies
+from hypothesis.strategies import SearchStrategy
 from requests.adapters import BaseAdapter
-from schemathesis import checks
+from schemathesis import GenerationMode, checks
 from schemathesis.core.failures import FailureGroup
 from schemathesis.specs.openapi.checks import (
     content_type_conformance,
@@ -26,7 +27,7 @@ from schemathesis.specs.openapi.checks import (
 from urllib3 import HTTPResponse
 
 from portal.web.api import schema_document
-from tests.api.calls import Call, all_calls, token_of
+from tests.api.calls import OPERATIONS, Call, all_calls, token_of
 from tests.architecture.routes import World
 from tests.jobs.routes import slurm
 
@@ -115,26 +116,35 @@ def test_the_checks_find_what_they_are_for(status: int, kind: str, body: bytes) 
         case.validate_response(answer, checks=CHECKS)
 
 
-@pytest.mark.slow
-@schema.given(known=strategies.booleans())
-@schema.parametrize()
-@bounded(20)
-@pytest.mark.django_db
-def test_nothing_that_an_owner_sends_breaks_it(
-    case: schemathesis.Case[Any], scene: Scene, known: bool
-) -> None:
-    ask(case, scene, "owner", known=known)
+def cases(name: str) -> SearchStrategy[schemathesis.Case[Any]]:
+    """What the schema allows for an operation, and what it does not."""
+    operation = OPERATIONS[name]
+    found = schema[operation.path][operation.method.upper()]
+    return strategies.one_of(found.as_strategy(generation_mode=mode) for mode in GenerationMode)
 
 
 @pytest.mark.slow
-@schema.given(who=strategies.sampled_from(OTHERS), known=strategies.booleans())
-@schema.parametrize()
-@bounded(12)
 @pytest.mark.django_db
-def test_nothing_that_others_send_breaks_it(
-    case: schemathesis.Case[Any], scene: Scene, who: str, known: bool
-) -> None:
-    ask(case, scene, who, known=known)
+@pytest.mark.parametrize("name", sorted(OPERATIONS))
+def test_nothing_that_an_owner_sends_breaks_it(name: str, scene: Scene) -> None:
+    @bounded(20)
+    @given(case=cases(name), known=strategies.booleans())
+    def run(case: schemathesis.Case[Any], known: bool) -> None:
+        ask(case, scene, "owner", known=known)
+
+    run()
+
+
+@pytest.mark.slow
+@pytest.mark.django_db
+@pytest.mark.parametrize("name", sorted(OPERATIONS))
+def test_nothing_that_others_send_breaks_it(name: str, scene: Scene) -> None:
+    @bounded(12)
+    @given(case=cases(name), who=strategies.sampled_from(OTHERS), known=strategies.booleans())
+    def run(case: schemathesis.Case[Any], who: str, known: bool) -> None:
+        ask(case, scene, who, known=known)
+
+    run()
 
 
 def ask(case: schemathesis.Case[Any], scene: Scene, who: str, *, known: bool) -> None:
