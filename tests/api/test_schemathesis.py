@@ -120,7 +120,7 @@ def cases(name: str) -> SearchStrategy[schemathesis.Case[Any]]:
     """What the schema allows for an operation, and what it does not."""
     operation = OPERATIONS[name]
     found = schema[operation.path][operation.method.upper()]
-    return strategies.one_of(found.as_strategy(generation_mode=mode) for mode in GenerationMode)
+    return strategies.one_of(*(found.as_strategy(generation_mode=mode) for mode in GenerationMode))
 
 
 @pytest.mark.slow
