@@ -28,7 +28,7 @@ PINNED = {
     "clusters/{cluster}/queue/": 12,
     "clusters/": 6,
     "orders/": 8,
-    "members/": 8,
+    "members/": 9,
     "audit/": 6,
     "search/?q=train": 9,
 }
