@@ -93,6 +93,7 @@ class Job(TenantOwned):
                 name="jobs_active",
                 condition=Q(state__in=("PENDING", "RUNNING", "SUSPENDED", "COMPLETING")),
             ),
+            models.Index(fields=["owner", "-end_time"], name="jobs_by_end"),
             # lists begin with what is active, which may be few among very many that ended
             models.Index(
                 fields=["tenant", "-submit_time", "-id"],

@@ -118,9 +118,13 @@ def test_what_takes_long_is_shown_until_it_is_done(members: Page) -> None:
     held: list[Route] = []
     members.route(re.compile("/members/invite/"), lambda route: held.append(route))  # noqa: PLW0108  (as above)
     members.get_by_label("E-mail address").fill("una@example.org")
-    members.get_by_role("button", name="Make the invitation").click()
-    expect(members.get_by_role("button", name="Sending…")).to_be_disabled()
-    expect(members.locator("body")).to_have_class(re.compile("is-busy"))
+    button = members.get_by_role("button", name="Make the invitation")
+    # asked in the page itself: Playwright waits for a navigation that is under way
+    shown = button.evaluate("""button => new Promise((tell) => {
+        button.click();
+        setTimeout(() => tell([button.textContent, button.disabled, document.body.className]), 50);
+    })""")
+    assert shown == ["Sending…", True, "is-busy"]
     held[0].continue_()
     expect(members.get_by_text("una@example.org").first).to_be_visible()
     expect(members.locator("body")).not_to_have_class(re.compile("is-busy"))

@@ -22,13 +22,13 @@ pytestmark = pytest.mark.django_db
 # SELECTs of a page, those of the frame around it and of the right to look included. A page that needs one
 # more is a decision to be written here; a page that needs more for more rows is a fault.
 PINNED = {
-    "": 24,
+    "": 25,
     "jobs/": 15,
     "jobs/?who=everyone": 15,
     "clusters/{cluster}/queue/": 12,
     "clusters/": 6,
     "orders/": 8,
-    "members/": 8,
+    "members/": 9,
     "audit/": 6,
     "search/?q=train": 9,
 }
