@@ -52,7 +52,9 @@ def _find(claims: Claims) -> OidcIdentity | None:
 def _make(*, actor: Actor, claims: Claims) -> OidcIdentity:
     try:
         with command("person.registered", actor=actor) as done:
-            user = User.objects.create(name=claims.name)
+            # an issuer may tell neither name nor address; something must stand beside what they do
+            name = claims.name or ("" if claims.email else claims.subject)
+            user = User.objects.create(name=name[:200])
             identity = OidcIdentity.objects.create(user=user, issuer=claims.issuer, subject=claims.subject)
             done.target, done.actor = user, replace(actor, user=user, identity=identity)
     except IntegrityError:  # a second tab of the same new person was faster

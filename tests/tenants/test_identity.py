@@ -62,6 +62,12 @@ def test_without_an_address_sign_in_works(client: Client, stub: Stub) -> None:
     assert client.get("/welcome/").status_code == HTTPStatus.OK
 
 
+def test_a_person_without_a_name_is_called_by_address_or_subject() -> None:
+    assert str(arrive().user) == "ada"
+    assert str(arrive(subject="other", email="o@example.org").user) == "o@example.org"
+    assert str(arrive(name="Ada Lindqvist").user) == "Ada Lindqvist"
+
+
 def test_subjects_and_issuers_are_exact() -> None:
     people = {arrive().user, arrive(subject="Ada").user, arrive(issuer="https://issuer.test/").user}
     assert len(people) == 3
