@@ -15,10 +15,12 @@ from tests.e2e import node_provider, small_portal, supervised
 from tests.e2e.browser import Person
 from tests.e2e.hands import Hands
 from tests.e2e.hands import of as hands_of
+from tests.e2e.waiting import until
 from tests.fixtures import started
 
 HERE = Path(__file__).parent
 NewPerson = Callable[..., Person]
+portal_of = pytest.StashKey[supervised.Portal]()
 people_of = pytest.StashKey[list[Person]]()
 
 
@@ -49,10 +51,25 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
 
 
 @pytest.fixture(scope="session")
-def portal() -> Iterator[supervised.Portal]:
+def portal(request: pytest.FixtureRequest) -> Iterator[supervised.Portal]:
     """The processes of `make run`."""
     with supervised.running() as running:
+        request.session.stash[portal_of] = running
         yield running
+
+
+@pytest.fixture(scope="module", autouse=True)
+def cleared(request: pytest.FixtureRequest) -> Iterator[None]:
+    """After each module its clusters are removed: the demo's site has few machines."""
+    yield
+    if running := request.session.stash.get(portal_of, None):
+        with hands_of(running) as hands:
+            until(
+                lambda: hands.tried("clear").get("left") == 0,
+                "all clusters are removed",
+                seconds=200,
+                pause=1,
+            )
 
 
 @pytest.fixture(scope="session")
