@@ -71,7 +71,7 @@ class SettingsForm(forms.Form):
 SCOPE_WORDS = {
     "read": "Read: whatever your role may look at, output and audit trail included",
     "jobs": "Jobs: submit, cancel, and read the output of your jobs",
-    "orders": "Orders: order, cancel and terminate clusters",
+    "orders": "Orders: order, resize, cancel and terminate clusters",
     "people": "People: invite, change roles, suspend, remove; settings; leave",
 }
 

@@ -98,10 +98,12 @@ def offerings_of(pools: list[dict[str, Any]]) -> dict[UUID, Offering]:
     return {row.pk: row for row in rows.select_related("site", "flavor")}
 
 
-def unknown_offerings(pools: list[dict[str, Any]], offered: dict[UUID, Offering]) -> dict[str, str]:
+def unknown_offerings(
+    pools: list[dict[str, Any]], offered: dict[UUID, Offering], *, at: str = "pools"
+) -> dict[str, str]:
     """A message at each pool whose offering is not among these."""
     return {
-        f"pools.{number}.offering": "There is no such offering."
+        f"{at}.{number}.offering": "There is no such offering."
         for number, pool in enumerate(pools)
         if pool["offering"] not in offered
     }

@@ -19,6 +19,7 @@ from clusters.services.order_checks import OrderRequest, PoolRequest
 from clusters.services.orders import cancel_order, submit_order
 from portal.lib.errors import BadInput
 from portal.lib.types import JSONDict
+from tenants.actor import Actor
 from tenants.api.keys import once
 from tenants.api.paging import keyset_page, page_of
 from tenants.api.serializers import PageQuery, Person
@@ -36,7 +37,8 @@ class OrderLineOut(serializers.Serializer[OrderLine]):
 
     pool = serializers.CharField()
     flavor = serializers.CharField(source="flavor.name")
-    count = serializers.IntegerField()
+    count = serializers.IntegerField(help_text="Nodes asked for; 0: the pool is to go.")
+    count_before = serializers.IntegerField(help_text="Nodes before a resize.")
     price_per_hour = serializers.DecimalField(max_digits=12, decimal_places=2, help_text="Of one node.")
 
 
@@ -135,12 +137,7 @@ class OrdersApi(TenantApi):
         asked = read_body(request, OrderIn)
         with once(request, self.actor) as key:
             order = submit_order(actor=self.actor, key=key, request=order_request(asked))
-        found = get_visible(ORDERS.all(), self.actor, order.pk)
-        response = Response(OrderDetail(found).data, status=201)
-        response["Location"] = settings.PUBLIC_URL + reverse(
-            "api-order", kwargs={"tenant": found.tenant.slug, "pk": found.pk}
-        )
-        return response
+        return order_answer(self.actor, order)
 
 
 class OrderApi(TenantApi):
@@ -162,6 +159,16 @@ class OrderCancelApi(TenantApi):
         row = get_visible(ORDERS.all(), self.actor, pk, Action.ORDER)
         cancel_order(actor=self.actor, order=row)
         return Response(OrderDetail(get_visible(ORDERS.all(), self.actor, pk)).data)
+
+
+def order_answer(actor: Actor, order: Order) -> Response:
+    """201 with the order that was made, and its address."""
+    found = get_visible(ORDERS.all(), actor, order.pk)
+    response = Response(OrderDetail(found).data, status=201)
+    response["Location"] = settings.PUBLIC_URL + reverse(
+        "api-order", kwargs={"tenant": found.tenant.slug, "pk": found.pk}
+    )
+    return response
 
 
 def order_request(asked: dict[str, Any]) -> OrderRequest:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import URLPattern, path
 
-from clusters.api import catalogue, clusters, inside, orders, quotes
+from clusters.api import catalogue, clusters, inside, orders, quotes, resizing
 
 urlpatterns: list[URLPattern] = [
     path("catalogue/", catalogue.CatalogueApi.as_view(), name="api-catalogue"),
@@ -15,6 +15,7 @@ urlpatterns: list[URLPattern] = [
     path("clusters/", clusters.ClustersApi.as_view(), name="api-clusters"),
     path("clusters/<uuid:pk>/", clusters.ClusterApi.as_view(), name="api-cluster"),
     path("clusters/<uuid:pk>/terminate/", clusters.TerminateApi.as_view(), name="api-cluster-terminate"),
+    path("clusters/<uuid:pk>/resize/", resizing.ResizeApi.as_view(), name="api-cluster-resize"),
     path("clusters/<uuid:pk>/nodes/", inside.NodesApi.as_view(), name="api-cluster-nodes"),
     path("clusters/<uuid:pk>/steps/", inside.StepsApi.as_view(), name="api-cluster-steps"),
     path("clusters/<uuid:pk>/events/", inside.StepEventsApi.as_view(), name="api-cluster-events"),

@@ -46,6 +46,9 @@ CALLS: dict[str, Call] = {
     "clusters_list": Call(),
     "cluster": Call(cluster_of),
     "cluster_terminate": Call(cluster_of, body=terminate_body, roles=OWNERS, scopes=ORDERS, ok=201),
+    "cluster_resize": Call(
+        cluster_of, body=lambda world: {"counts": {"train": 1}}, roles=ADMINS, scopes=ORDERS, ok=201
+    ),
     "cluster_nodes": Call(cluster_of),
     "cluster_steps": Call(cluster_of),
     "cluster_events": Call(cluster_of),

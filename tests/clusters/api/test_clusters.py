@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from clusters.models import Cluster, Node, Phase, Site, SlurmEndpoint, StepEvent, StepState
+from clusters.models import Cluster, Node, Offering, Phase, Site, SlurmEndpoint, StepEvent, StepState
 from portal.lib import clock
 from tenants.models import Role, Tenant, User
 from tests.api.calls import make_token, send
@@ -114,3 +114,38 @@ def test_a_cluster_is_ended_by_its_typed_name(token: str, cluster: Cluster) -> N
     assert ask(token, "get", f"clusters/{cluster.pk}/")["terminate_at"] is None
     ask(token, "post", path, {"confirm": "gpu-a", "at_once": True}, status=201)
     assert ask(token, "get", f"clusters/{cluster.pk}/")["phase"] == "deleting"
+
+
+def test_a_cluster_shrinks_at_once_and_grows_by_approval(token: str, cluster: Cluster, site: Site) -> None:
+    path = f"clusters/{cluster.pk}/resize/"
+
+    def resize(key: str, status: int = 201, **body: Any) -> Any:
+        answer = send(token, "post", HERE + path, body, key=key)
+        assert answer.status_code == status, answer.content
+        return answer.json()
+
+    made = resize("grow", counts={"train": 3})
+    assert (made["kind"], made["state"], made["pools"][0]["count_before"]) == ("resize", "submitted", 2)
+    assert resize("grow", counts={"train": 3})["id"] == made["id"]
+    resize("grow", 422, counts={"train": 4})
+    resize("other", 409, counts={"train": 1})
+    ask(token, "post", f"orders/{made['id']}/cancel/")
+    assert resize("shrink", counts={"train": 1})["state"] == "approved"
+
+
+def test_a_resize_is_refused_by_field(token: str, cluster: Cluster, site: Site) -> None:
+    offering = str(Offering.objects.get(site=site).pk)
+    for number, (body, fields) in enumerate(
+        (
+            ({"counts": {"train": 2}}, {""}),
+            ({"counts": {"train": 0}}, {""}),
+            ({"counts": {"gone": 1}}, {"counts.gone"}),
+            ({"counts": {"train": 65}}, {"counts.train"}),
+            ({"new": [{"name": "-", "offering": offering, "count": 1}]}, {"new.0.name"}),
+            ({"new": [{"name": "more", "offering": str(cluster.pk), "count": 1}]}, {"new.0.offering"}),
+            ({"new": [{"name": "more", "offering": offering, "count": 60}]}, {"new.0.count"}),
+        )
+    ):
+        answer = send(token, "post", f"{HERE}clusters/{cluster.pk}/resize/", body, key=f"k{number}")
+        assert answer.status_code == 400, answer.content
+        assert set(answer.json()["errors"]) == fields

@@ -75,7 +75,9 @@ def test_an_order_goes_from_submit_to_approval(tenant: Tenant, site: Site, token
     made = answer.json()
     assert answer["Location"] == f"http://testserver{HERE}orders/{made['id']}/"
     assert (made["state"], made["cluster_name"], made["price_per_hour"]) == ("submitted", "gpu-a", "25.00")
-    assert made["pools"] == [{"pool": "train", "flavor": "a100-4", "count": 2, "price_per_hour": "12.50"}]
+    assert made["pools"] == [
+        {"pool": "train", "flavor": "a100-4", "count": 2, "count_before": 0, "price_per_hour": "12.50"}
+    ]
     assert (made["plan"], made["cluster"], made["created_by"]["name"]) == ([], None, "Ada")
     make_plan(made["id"])
     planned = ask(token, "get", f"orders/{made['id']}/")
