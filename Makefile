@@ -14,7 +14,7 @@ run: ## start the portal on this machine, with demo data; Ctrl-C ends everything
 test: ## every check and every test, as CI runs them
 	@exec $(SETUP) test -- $(PYTHON) -m tests.checks
 
-quick: ## the checks and the tests that start no whole processes, under a minute
+quick: ## the checks and the short tests, under a minute
 	@exec $(SETUP) test -- $(PYTHON) -m tests.checks quick
 
 bench: ## how long pages and changes take

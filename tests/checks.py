@@ -81,11 +81,13 @@ def main(arguments: list[str]) -> int:
     begin = time.monotonic()
     with ThreadPoolExecutor(max_workers=2) as pool:
         results = list(pool.map(run, checks()))
-    marks = "not slow and not soak" if quick else "not soak"
+    marks = "not slow and not soak and not matrix" if quick else "not soak"
     command = [PYTHON, "-m", "pytest", "-n", WORKERS, "--dist", "loadgroup", "-m", marks]
     tests = subprocess.run(command, check=False)
     if quick and time.monotonic() - begin > QUICK_SECONDS:
-        sys.stderr.write(f"This took more than {QUICK_SECONDS} s: a test without the mark `slow` is slow.\n")
+        sys.stderr.write(
+            f"This took more than {QUICK_SECONDS} s: a test without the marks `slow` and `matrix` is slow.\n"
+        )
     return int(not all(results)) or tests.returncode
 
 

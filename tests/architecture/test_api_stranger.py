@@ -23,6 +23,7 @@ from tests.api.calls import OPERATIONS, Call, all_calls, make_token, operations,
 from tests.architecture.routes import World
 from tests.cases import case
 
+pytestmark = pytest.mark.matrix
 CALLS = all_calls()
 ROLES = ("viewer", "member", "admin", "owner")
 OPEN = {"api-root", "api-schema", "api-docs"}  # no data, so for everyone

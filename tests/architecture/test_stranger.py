@@ -25,6 +25,7 @@ from tenants.rights import RIGHTS
 from tests.architecture.routes import Route, World
 from tests.sockets import Socket
 
+pytestmark = pytest.mark.matrix
 APPS = ("tenants", "clusters", "jobs", "portal")
 ADMIN = "operations/"
 API = "api/"  # walked by test_api_stranger.py

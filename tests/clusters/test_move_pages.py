@@ -33,7 +33,7 @@ from tests.clusters.builders import (
 )
 from tests.clusters.fakes import World
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.matrix]
 S = OrderState
 KINDS = (OrderKind.CREATE, OrderKind.RESIZE, OrderKind.TERMINATE)  # renewals come later
 # what the order's page says after a move

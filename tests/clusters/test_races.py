@@ -41,7 +41,11 @@ from tests.clusters.builders import (
     resize,
 )
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("world")]
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("world"),
+    pytest.mark.matrix,
+]
 
 
 def at_once(acts: list[Callable[[], object]]) -> list[object]:

@@ -14,7 +14,7 @@ from tenants.operations import OperationsAdmin, operations
 from tenants.services.tenants import found_tenant
 from tests.builders import actor_for, make_operator, make_tenant, make_user, sign_in
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.matrix]
 REGISTERED = sorted(operations._registry.items(), key=lambda item: item[0]._meta.label)
 
 

@@ -18,7 +18,7 @@ from tests.clusters import fakes
 from tests.clusters.builders import make_order, make_site, operator, owner_of
 from tests.jobs.builders import make_job, make_slurm_cluster
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.matrix]
 # SELECTs of a page, those of the frame around it and of the right to look included. A page that needs one
 # more is a decision to be written here; a page that needs more for more rows is a fault.
 PINNED = {

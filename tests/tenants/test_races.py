@@ -18,7 +18,7 @@ from tenants.signin.claims import Claims
 from tests.builders import actor_for, make_member, make_tenant, make_user
 from tests.cases import case
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.matrix]
 
 
 def together(*works: Callable[[], object]) -> list[FreeholdError | None]:
