@@ -102,4 +102,4 @@ def _time(values: Mapping[str, object], partition: PartitionView) -> Problems:
         return
     if isinstance(limit, Unlimited) or (isinstance(limit, int) and limit > partition.max_time):
         most = show_time_limit(partition.max_time)
-        yield "time_limit_minutes", f"Partition {partition.name} allows at most {most} (days-hours:minutes)."
+        yield "time_limit_minutes", f"Partition {partition.name} allows at most {most} (d-hh:mm:ss)."
