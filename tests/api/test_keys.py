@@ -14,7 +14,7 @@ from tests.api.calls import make_token, send
 from tests.architecture.routes import World
 from tests.clusters.api.calls import order_body
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.matrix]
 ORDERS = "/api/v1/t/aurora/orders/"
 
 

@@ -13,7 +13,7 @@ from tenants.models import Tenant, User
 from tests.api.calls import make_token, send
 from tests.builders import actor_for, make_member, make_tenant, make_user
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.matrix]
 HOST = "http://testserver"
 AUDIT = "/api/v1/t/aurora/audit/"
 

@@ -17,7 +17,7 @@ from tests.api.calls import make_token, send
 from tests.builders import make_member, make_tenant, make_user
 from tests.cases import case
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.matrix]
 ORDERS = "/api/v1/t/aurora/orders/"
 
 

@@ -32,7 +32,7 @@ from tests.clusters.routes import cluster_of as plain_cluster_of
 from tests.jobs.builders import make_job, make_submission
 from tests.jobs.routes import cluster_of, job_of
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.matrix]
 CALLS = all_calls()
 
 

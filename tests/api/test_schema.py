@@ -18,6 +18,8 @@ from portal.web import api
 from portal.web.api import schema_document
 from tests.api.calls import OPERATIONS
 
+pytestmark = pytest.mark.matrix
+
 
 def test_the_schema_is_valid_and_gives_no_warning(tmp_path: Path) -> None:
     target = tmp_path / "schema.yml"

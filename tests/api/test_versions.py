@@ -17,7 +17,7 @@ from tests.api.calls import OPERATIONS, all_calls, make_token, perform, send
 from tests.architecture.routes import World
 from tests.clusters.routes import order_of
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.matrix]
 CALLS = all_calls()
 VERSIONED = sorted(name for name, operation in OPERATIONS.items() if "304" in operation.facts["responses"])
 

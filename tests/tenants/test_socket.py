@@ -22,7 +22,7 @@ from tenants.models import Membership, Role, Tenant, User
 from tests.builders import make_member, make_tenant, make_user, sign_in
 from tests.sockets import Socket
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.matrix]
 Sync = Callable[..., Any]
 
 

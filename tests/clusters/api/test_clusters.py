@@ -13,7 +13,7 @@ from tests.api.calls import make_token, send
 from tests.builders import make_member, make_tenant, make_user
 from tests.clusters.builders import make_cluster, make_site
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.matrix]
 HERE = "/api/v1/t/aurora/"
 
 

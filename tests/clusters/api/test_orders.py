@@ -15,7 +15,7 @@ from tests.api.calls import make_token, send
 from tests.builders import make_tenant, make_user
 from tests.clusters.builders import add_machines, make_flavor, make_order, make_site, operator
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.matrix]
 HERE = "/api/v1/t/aurora/"
 
 

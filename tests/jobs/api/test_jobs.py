@@ -21,7 +21,7 @@ from tests.cases import case
 from tests.jobs.builders import make_job, make_slurm_cluster
 from tests.jobs.fakes import FakeSlurm, install
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.matrix]
 HERE = "/api/v1/t/aurora/"
 
 

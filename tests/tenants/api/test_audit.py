@@ -11,7 +11,7 @@ from tenants.models import AuditEvent
 from tests.api.calls import make_token, send
 from tests.builders import actor_for, make_tenant, make_user
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.matrix]
 
 
 def test_events_are_told_and_filtered() -> None:

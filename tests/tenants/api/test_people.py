@@ -12,7 +12,7 @@ from tests.api.calls import make_token, send
 from tests.builders import make_member, make_tenant, make_user, sign_in
 from tests.cases import case
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.matrix]
 HERE = "/api/v1/t/aurora/"
 
 
