@@ -63,7 +63,7 @@ def invitation(request: TenantRequest) -> HttpResponse:
         if request.method == "POST":
             membership = accept_invitation(actor=request.actor, token=token)
             request.session.pop(TOKEN_KEY, None)
-            messages.success(request, f"You are now {membership.role} of {membership.tenant}.")
+            messages.success(request, f"You joined {membership.tenant} as {membership.role}.")
             return redirect(f"/t/{membership.tenant.slug}/")
         found = find_invitation(actor=request.actor, token=token)
     except FreeholdError as error:
