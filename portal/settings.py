@@ -31,6 +31,7 @@ CSRF_TRUSTED_ORIGINS = env.words("CSRF_TRUSTED_ORIGINS", PUBLIC_URL)
 SOCKET_ORIGINS = CSRF_TRUSTED_ORIGINS  # who may open a WebSocket, in development too
 INSTALLATION = env.text("FREEHOLD_INSTALLATION", "freehold")  # the mark on everything we make outside
 PRODUCT_NAME = "Freehold"
+TERMS_URL = env.text("TERMS_URL", "")  # where the terms stand that a founder accepts
 
 # --- apps ------------------------------------------------------------------------------------------
 INSTALLED_APPS = [

@@ -102,4 +102,5 @@ def _time(values: Mapping[str, object], partition: PartitionView) -> Problems:
         return
     if isinstance(limit, Unlimited) or (isinstance(limit, int) and limit > partition.max_time):
         most = show_time_limit(partition.max_time)
-        yield "time_limit_minutes", f"Partition {partition.name} allows at most {most} (d-hh:mm:ss)."
+        none = "0 and UNLIMITED ask for no limit. " if isinstance(limit, Unlimited) else ""
+        yield "time_limit_minutes", f"{none}Partition {partition.name} allows at most {most} (d-hh:mm:ss)."

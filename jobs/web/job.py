@@ -10,7 +10,7 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_safe
 
 from jobs import live, words
-from jobs.models import Job, JobState
+from jobs.models import ACTIVE_STATES, Job, JobState
 from jobs.observer.pace import note_watched
 from jobs.selectors import endpoint_of, submission_of
 from jobs.services import actions, describe, requests
@@ -20,13 +20,6 @@ from tenants.actor import Actor
 from tenants.scoping import get_visible
 from tenants.web import TenantRequest, in_tenant
 
-TITLES = {
-    "PENDING": "Waits",
-    "RUNNING": "Runs",
-    "COMPLETING": "Cleans up",
-    "SUSPENDED": "Suspended",
-    "ENDED": "Left the queue",
-}
 ROWS = Job.objects.select_related("cluster", "owner", "identity")
 
 
@@ -87,14 +80,16 @@ def _line(row: Job) -> list[JSONDict]:
 
 
 def _events(row: Job) -> list[JSONDict]:
+    """Newest first; a wait or a run that was followed by another event is over."""
     return [
         {
-            "title": TITLES.get(event.state, JobState(event.state).label),
-            "status": event.state,
+            "title": JobState(event.state).label,
+            "bare": True,
+            "status": "good" if place and event.state in ACTIVE_STATES else event.state,
             "at": event.at,
             "reason": event.reason,
         }
-        for event in row.events.order_by("-id")[:50]
+        for place, event in enumerate(row.events.order_by("-id")[:50])
     ]
 
 

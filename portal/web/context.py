@@ -20,5 +20,6 @@ def frame(request: HttpRequest) -> JSONDict:
         "nav": navigation(actor, request.path),
         "search_url": search_address(actor),
         "product": settings.PRODUCT_NAME,
+        "terms_url": settings.TERMS_URL,
         "demo": settings.MODE == "demo",
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from django.test import Client
+from pytest_django.fixtures import Settings
 
 from portal.lib.errors import BadInput, WrongState
 from tenants.models import AuditEvent, Membership, Tenant
@@ -133,3 +134,10 @@ def test_an_operator_without_a_tenant_works_in_operations_and_sees_no_tenant(cli
     assert client.get("/operations/").status_code == 200
     assert client.get("/t/aurora/members/").status_code == 404
     assert sign_in(Client(), ada).get("/t/aurora/members/").status_code == 200
+
+
+def test_the_terms_can_be_read_where_they_are_accepted(client: Client, settings: Settings) -> None:
+    sign_in(client, make_user("Ada"))
+    assert "Read the terms" not in client.get("/welcome/").content.decode()
+    settings.TERMS_URL = "https://example.org/terms"
+    assert 'href="https://example.org/terms"' in client.get("/welcome/").content.decode()
