@@ -16,7 +16,7 @@ from tests.cases import case
 from tests.clusters.builders import make_cluster, make_order, make_site, operator
 from tests.clusters.fakes import World
 
-pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("world")]
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("world"), pytest.mark.matrix]
 QUEUE = "/operations/clusters/order/"
 FLEET = "/operations/clusters/cluster/"
 

@@ -16,7 +16,7 @@ from tests.builders import make_member, make_tenant, sign_in
 from tests.cases import case
 from tests.clusters.builders import add_machines, make_flavor, make_order, make_site, operator, owner_of
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.matrix]
 FORM = "/t/aurora-lab/orders/new/"
 SUMMARY = "/t/aurora-lab/orders/summary/"
 

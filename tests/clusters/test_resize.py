@@ -48,7 +48,7 @@ from tests.clusters.builders import (
 )
 from tests.clusters.fakes import World
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.matrix]
 
 
 @pytest.fixture

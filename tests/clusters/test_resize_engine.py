@@ -31,7 +31,7 @@ from tests.cases import case
 from tests.clusters.builders import approve, make_cluster, make_site, operator, owner_of, resize
 from tests.clusters.fakes import World, read
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.matrix]
 
 
 @pytest.fixture

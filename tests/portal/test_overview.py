@@ -27,7 +27,7 @@ from tests.clusters.builders import make_cluster, make_order, make_site, operato
 from tests.jobs.builders import make_job, make_slurm_cluster
 from tests.jobs.fakes import install
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.matrix]
 
 
 @pytest.fixture(autouse=True)
