@@ -50,6 +50,9 @@ PAGES: dict[str, list[Page]] = {
     "invitation-link": [Page(arguments=in_tenant(pk="invitation"))],
     "tenant-settings": [Page(arguments=HERE)],
     "audit": [Page(arguments=HERE)],
+    "tokens": [Page(arguments=HERE), Page(who="rui", arguments=HERE, label="empty")],
+    "token-new": [Page(arguments=HERE)],
+    "api-docs": [Page(who="nobody")],
     # what joins the apps
     "overview": [
         Page(arguments=HERE),
@@ -103,10 +106,12 @@ NOT_PAGES: dict[str, str] = {
     "invitation": "is where invitation-open leads",
     "invitation-revoke": "is a POST",
     "member-remove": "is a POST",
+    "token-revoke": "is a POST",
     "member-suspend": "is a POST",
     "member-resume": "is a POST",
     "mailbox": "is the demo's alone",
     "admin:*_export": "is a file",
+    "api-[!d]*": "answers programs",
     "audit-export": "is a file",
     "cluster-utilisation": "is a region of cluster",
     "order-summary": "is a region of order-new",

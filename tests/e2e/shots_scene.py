@@ -35,7 +35,7 @@ from jobs.models import Job, Submission  # noqa: E402
 from portal.lib import clock  # noqa: E402
 from portal.lib.types import JSONDict  # noqa: E402
 from tenants.models import Invitation, Membership, Role, Tenant, User  # noqa: E402
-from tenants.services import invitations  # noqa: E402
+from tenants.services import invitations, tokens  # noqa: E402
 from tests.builders import actor_for, make_member, make_operator, make_tenant, make_user, sign_in  # noqa: E402
 from tests.clusters import builders as clusters  # noqa: E402
 from tests.clusters import fakes  # noqa: E402
@@ -122,6 +122,12 @@ def furnish() -> JSONDict:
     tenant, cast = people()
     ada, rui = cast["ada"], cast["rui"]
     _, token = invitations.invite(actor=actor_for(ada, tenant), email=cast["mira"].email, role=Role.VIEWER)
+    tokens.create_token(
+        actor=actor_for(ada, tenant),
+        name="nightly sweep",
+        scopes=["read", "jobs"],
+        expires_at=clock.now() + dt.timedelta(days=30),
+    )
     clusters.make_site(machines=12)
     Quota.objects.create(tenant=tenant, flavor=clusters.make_flavor(), nodes=8)
     ready = jobs.make_slurm_cluster(tenant, name="gpu-a")
