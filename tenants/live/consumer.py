@@ -5,15 +5,12 @@ from __future__ import annotations
 import asyncio
 import uuid
 from dataclasses import dataclass
-from types import SimpleNamespace
 from typing import Any
 from urllib.parse import parse_qs
 
 import structlog
 from channels.db import database_sync_to_async
 from channels.generic.websocket import AsyncWebsocketConsumer
-from django.contrib.auth import get_user
-from django.contrib.sessions.backends.db import SessionStore
 from django.core.cache import cache
 from redis.exceptions import RedisError
 
@@ -22,8 +19,8 @@ from tenants.actor import Actor
 from tenants.live.fragments import render_fragment
 from tenants.live.registry import KINDS, LiveKind
 from tenants.live.topics import Topic, version_of
+from tenants.live.viewer import actor_now
 from tenants.scoping import get_visible
-from tenants.signin.session import actor_of
 
 log = structlog.get_logger(__name__)
 
@@ -146,23 +143,11 @@ def _parse(query: bytes) -> list[tuple[str, uuid.UUID, int]]:
     return wanted
 
 
-def _actor(session_key: str | None, slug: str) -> Actor | None:
-    """Session, person, identity and membership, all read now; None when any of them is gone."""
-    if session_key is None:
-        return None
-    session = SessionStore(session_key)
-    try:
-        actor = actor_of(session, get_user(SimpleNamespace(session=session)))  # type: ignore[arg-type]
-        return actor.within(slug)
-    except FreeholdError:
-        return None
-
-
 def _subscribe(
     session_key: str | None, slug: str, wanted: list[tuple[str, uuid.UUID, int]]
 ) -> tuple[str | None, list[Subscription]]:
     """The role, and the wanted topics whose object the actor may see."""
-    actor = _actor(session_key, slug)
+    actor = actor_now(session_key, slug)
     if actor is None:
         return None, []
     found = []
@@ -186,7 +171,7 @@ def _look(
     old_role: str | None,
 ) -> tuple[str | None, list[str], list[str]]:
     """The role now, the fragments to send, and the names of topics that are no longer visible."""
-    actor = _actor(session_key, slug)
+    actor = actor_now(session_key, slug)
     if actor is None:
         return None, [], []
     same_role = actor.role == old_role
