@@ -3,15 +3,16 @@ SETUP := /usr/bin/python3 -m setup
 PYTHON := .venv/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help run test quick bench soak shots cases clean lock
+.PHONY: help run test quick bench soak shots cases kube-assets clean lock
 
 help: ## this list
-	@sed -n 's/^\([a-z]*\): .*## \(.*\)/make \1\t\2/p' Makefile | expand -t 14
+	@sed -n 's/^\([a-z-]*\): .*## \(.*\)/make \1\t\2/p' Makefile | expand -t 18
 
 run: ## start the portal on this machine, with demo data; Ctrl-C ends everything
 	@exec $(SETUP) run -- $(PYTHON) -m portal.run
 
 test: ## every check and every test, as CI runs them
+	@$(SETUP) kube optional
 	@exec $(SETUP) test -- $(PYTHON) -m tests.checks
 
 quick: ## the checks and the short tests, under a minute
@@ -28,6 +29,9 @@ shots: ## a picture of every page, into shots/
 
 cases: ## the cases from the field, each with its tests
 	@exec $(SETUP) test -- $(PYTHON) -m tests.cases
+
+kube-assets: ## etcd, kube-apiserver, kube-controller-manager and kubectl: found, or built once by Go
+	@exec $(SETUP) kube
 
 clean: ## end and remove everything that `make run` made
 	@exec $(SETUP) run -- $(PYTHON) -m portal.run clean

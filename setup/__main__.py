@@ -1,4 +1,7 @@
-"""`python3 -m setup run|test [-- command ...]`: make the machine ready, then become the command."""
+"""`python3 -m setup run|test [-- command ...]`: make the machine ready, then become the command.
+
+`python3 -m setup kube` provides the Kubernetes programs, which `make run` builds beside the portal.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from setup import debian, environment
+from setup import debian, environment, kube
 from setup.progress import SetupFailed, say
 
 USER = "freehold"
@@ -23,6 +26,8 @@ def main(arguments: list[str]) -> None:
     if os.geteuid() != 0:
         _become_root(arguments)
     os.umask(0o022)  # every user must be able to read what is installed
+    if kind == "kube":
+        sys.exit(_provide_kube(clone, optional=arguments[1:] == ["optional"]))
     try:
         environment.CACHE.mkdir(parents=True, exist_ok=True)
         with (environment.CACHE / "setup.lock").open("w", encoding="ascii") as lock:
@@ -37,6 +42,19 @@ def main(arguments: list[str]) -> None:
         os.execvp(command[0], command)  # noqa: S606
 
 
+def _provide_kube(clone: Path, *, optional: bool) -> int:
+    """The exit code. Optional: without them tests are skipped, which CI does not allow."""
+    try:
+        found = kube.provide(clone)
+    except SetupFailed as error:
+        say(f"The Kubernetes programs are not there. {error}")
+        return 0 if optional and os.environ.get("CI", "").lower() != "true" else 1
+    say("Kubernetes programs: all there")
+    for place in () if optional else found.values():
+        say(f"  {place}")
+    return 0
+
+
 def _become_root(arguments: list[str]) -> None:
     sudo = shutil.which("sudo")
     if not sudo:
@@ -49,7 +67,8 @@ def _become_root(arguments: list[str]) -> None:
 
 def _is_for_us(name: str) -> bool:
     """What sudo would drop and the set-up or the portal needs."""
-    return name.startswith(("FREEHOLD_", "PIP_")) or name == "CI" or name.lower().endswith("_proxy")
+    ours = name.startswith(("FREEHOLD_", "PIP_")) or name in {"CI", "KUBEBUILDER_ASSETS"}
+    return ours or name.lower().endswith(("_proxy", "goproxy", "gosumdb"))
 
 
 def _make_user() -> None:
