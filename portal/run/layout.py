@@ -70,6 +70,11 @@ class Layout:
         return self.state / "run.json"
 
     @property
+    def kube(self) -> Path:
+        """Links to the programs of local control planes, and a note of how far their build is."""
+        return self.data / "kube"
+
+    @property
     def log(self) -> Path:
         return self.data / "log"
 
@@ -110,6 +115,7 @@ def prepare(layout: Layout) -> None:
     for path in (layout.postgres.parent, layout.postgres_sockets, layout.redis, layout.keys, layout.state):
         folder(path, 0o700, owner)
     folder(layout.data / "clusters", 0o711)
+    folder(layout.kube, 0o755)
     folder(layout.app, 0o755)
     folder(layout.static, 0o755, owner)
     _key(layout.keys / "secret", secrets.token_urlsafe(64), owner)

@@ -17,6 +17,7 @@ PYTHON = str(
 )  # not by the link in the clone, which may be closed
 MARK = "FREEHOLD_SUPERVISED"  # names the data folder in the environment of everything that we start
 PASSED_ON = ("PATH", "TZ", "LOG_LEVEL", "PIP_CERT", "SSL_CERT_FILE")
+PASSED_ON += ("KUBEBUILDER_ASSETS", "GOPROXY", "GOSUMDB", "HTTPS_PROXY", "https_proxy", "NO_PROXY", "no_proxy")
 POSTGRES = {
     "listen_addresses": "",
     "unix_socket_permissions": "0700",
@@ -38,6 +39,7 @@ class Part:
     as_root: bool = False
     stop_signal: str = "TERM"
     stop_seconds: int = 10
+    once: bool = False  # ends by itself, and is not started again when it does
 
 
 def stores(layout: Layout) -> list[Part]:
@@ -83,7 +85,15 @@ def portal(layout: Layout, ports: Ports) -> list[Part]:
         Part("local", (*worker, "--queues", "local", "--hostname", "local@freehold"), "portal", as_root=True),
         Part("observer", (*manage, "observe"), "portal"),
         Part("outputs", (*manage, "read_outputs", str(layout.output_socket)), "portal", as_root=True),
+        Part("kube", _kube(layout), "portal", as_root=True, once=True),
     ]
+
+
+def _kube(layout: Layout) -> tuple[str, ...]:
+    """What local control planes run; a first build takes minutes, in which nothing else waits for it."""
+    # a session of its own: within ours it would share the processor with the pages
+    own = ("ionice", "-c", "3", "setsid", "--wait", "env", "-C", str(layout.clone))
+    return (*own, "/usr/bin/python3", "-m", "setup.kube", str(layout.clone), str(layout.kube))
 
 
 def environment(layout: Layout, ports: Ports) -> dict[str, str]:

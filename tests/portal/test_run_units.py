@@ -205,15 +205,17 @@ def test_parts_get_our_variables_and_not_the_callers_secrets(
     assert made["OPERATORS"].split(",") == operators
 
 
-def test_only_two_parts_are_root(where: Layout) -> None:
+def test_only_two_parts_are_root_and_what_builds_once(where: Layout) -> None:
     made = parts.portal(where, ports.Ports(web=8000, oidc=8400))
-    assert {part.name for part in made if part.as_root} == {"local", "outputs"}
+    assert {part.name for part in made if part.as_root} == {"local", "outputs", "kube"}
+    assert [part.name for part in made if part.once] == ["kube"]
     text = Supervisor(where, made)._settings()
     settings = RawConfigParser()
     settings.read_string(text)
     for part in made:
         command = settings[f"program:{part.name}"]["command"]
         assert ("--reuid freehold" in command) is not part.as_root
+        assert settings[f"program:{part.name}"]["autorestart"] == str(not part.once).lower()
     assert settings["unix_http_server"]["file"].startswith(str(where.supervisor))
     assert not any("port" in settings[section] for section in settings.sections())
 
