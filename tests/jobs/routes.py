@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 
 import pytest
 from django.db import models
@@ -84,4 +84,7 @@ ROWS: dict[str, Callable[[World], models.Model]] = {
     "my-jobs": lambda world: Membership.objects.get(user=world.owner, tenant=world.tenant),
     "my-overview": lambda world: Membership.objects.get(user=world.owner, tenant=world.tenant),
     "all-jobs": lambda world: world.tenant,
+}
+SOCKETS: dict[str, tuple[Callable[[World], str], Callable[[World], AbstractContextManager[None]]]] = {
+    "job-tail": (lambda world: f"jobs/{_job(world).pk}/output/", slurm),
 }
