@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from django.apps import AppConfig
+from django.utils.translation import gettext_lazy as _
 
 
 class ClustersConfig(AppConfig):
     """What."""
 
     name = "clusters"
-    verbose_name = "Orders and clusters"
+    verbose_name = _("Orders and clusters")
 
     def ready(self) -> None:
         """Models can be imported from here on."""
@@ -22,16 +23,17 @@ class ClustersConfig(AppConfig):
         hooks.accounts.append(identities.accounts_of)
         audit.register_verbs(
             {
-                "order.submitted": "ordered",
-                "order.cancelled": "cancelled the order",
-                "order.approved": "approved the order",
-                "order.rejected": "rejected the order",
-                "order.fulfilled": "fulfilled the order",
-                "cluster.termination_ordered": "ordered the end of",
-                "cluster.removal_began": "began to remove",
-                "cluster.retried": "tried again to build",
-                "cluster.paused": "paused",
-                "cluster.resumed": "resumed",
-                "cluster.given_up": "gave up building or changing",
+                "order.submitted": _("ordered"),
+                "order.cancelled": _("cancelled the order"),
+                "order.approved": _("approved the order"),
+                "order.rejected": _("rejected the order"),
+                "site.secret_set": _("put in a credential of the site"),
+                "order.fulfilled": _("fulfilled the order"),
+                "cluster.termination_ordered": _("ordered the end of"),
+                "cluster.removal_began": _("began to remove"),
+                "cluster.retried": _("tried again to build"),
+                "cluster.paused": _("paused"),
+                "cluster.resumed": _("resumed"),
+                "cluster.given_up": _("gave up building or changing"),
             }
         )

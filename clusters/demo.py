@@ -11,7 +11,7 @@ from clusters.models import Flavor, Machine, Offering, Site
 from portal.lib.errors import PermanentError
 
 SITE = "demo"
-DRIVERS = {"machines": "local", "fabric": "local", "slurm": "local_slurm"}
+DRIVERS = {"machines": "local", "fabric": "local", "control_plane": "local", "slurm": "local"}
 MACHINES = 10
 # name, GPU model, Slurm's type, GPUs, CPUs, MiB, network, price of a node and hour
 FLAVORS = (

@@ -15,6 +15,7 @@ from clusters.models.cluster import (
 from clusters.models.desired import DesiredPools
 from clusters.models.order import OPEN_STATES, Order, OrderKind, OrderLine, OrderState, Stack
 from clusters.models.progress import StepEvent, StepState, StepStatus
+from clusters.models.secrets import ClusterSecret, SiteSecret
 from clusters.models.slurm import IdentityKind, SlurmEndpoint, SlurmIdentity
 from clusters.models.utilisation import UtilisationSample
 
@@ -23,6 +24,7 @@ __all__ = [
     "Allocation",
     "AllocationStage",
     "Cluster",
+    "ClusterSecret",
     "DesiredPools",
     "Flavor",
     "IdentityKind",
@@ -39,6 +41,7 @@ __all__ = [
     "PortBlock",
     "Quota",
     "Site",
+    "SiteSecret",
     "SlurmEndpoint",
     "SlurmIdentity",
     "Stack",

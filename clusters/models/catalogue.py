@@ -6,6 +6,7 @@ import uuid
 
 from django.core.validators import MinValueValidator
 from django.db import models
+from django.utils.translation import gettext_lazy as _
 
 from tenants.models import Tenant
 from tenants.models.people import TenantOwned
@@ -17,7 +18,9 @@ class Site(models.Model):
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     name = models.CharField(max_length=100)
     slug = models.SlugField(max_length=40, unique=True)
-    drivers = models.JSONField(help_text='By concern, e.g. {"machines": "local", "slurm": "local_slurm"}.')
+    drivers = models.JSONField(
+        help_text='By concern, e.g. {"machines": "metal3", "fabric": "netris", "slurm": "slinky"}.'
+    )
     settings = models.JSONField(default=dict, help_text="Settings of the drivers; no secrets.")
     task_queue = models.CharField(
         max_length=40, default="default", help_text="Celery queue that reconciles here."
@@ -49,10 +52,10 @@ class Flavor(models.Model):
 class MachineState(models.TextChoices):
     """A machine is free only after its wipe was seen."""
 
-    FREE = "free", "Free"
-    IN_USE = "in_use", "In use"
-    WIPING = "wiping", "Being wiped"
-    BROKEN = "broken", "Broken"
+    FREE = "free", _("Free")
+    IN_USE = "in_use", _("In use")
+    WIPING = "wiping", _("Being wiped")
+    BROKEN = "broken", _("Broken")
 
 
 class Machine(models.Model):
@@ -86,7 +89,7 @@ class Offering(models.Model):
         constraints = [models.UniqueConstraint("site", "flavor", name="one_offering_per_flavor")]
 
     def __str__(self) -> str:
-        return f"{self.flavor} at {self.site}"
+        return str(_("%(flavor)s at %(site)s") % {"flavor": self.flavor, "site": self.site})
 
 
 class Quota(TenantOwned):
@@ -100,4 +103,5 @@ class Quota(TenantOwned):
         constraints = [models.UniqueConstraint("tenant", "flavor", name="one_quota_per_flavor")]
 
     def __str__(self) -> str:
-        return f"{self.tenant}: at most {self.nodes} of {self.flavor}"
+        told = {"tenant": self.tenant, "nodes": self.nodes, "flavor": self.flavor}
+        return str(_("%(tenant)s: at most %(nodes)d of %(flavor)s") % told)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 from django.conf import settings
 
@@ -16,6 +17,7 @@ from clusters.models import (
     SlurmIdentity,
 )
 from clusters.provisioning.steps import AccountSpec, ClusterSpec, FlavorSpec, PoolSpec, StepContext
+from clusters.services.secrets import secrets_for
 from clusters.services.unix_ids import ports_of
 from portal.lib.crypto import unseal
 
@@ -79,17 +81,18 @@ def _account_specs(identities: Iterable[SlurmIdentity]) -> Iterable[AccountSpec]
         )
 
 
-def site_settings(site: Site) -> Mapping[str, str]:
+def site_settings(site: Site) -> Mapping[str, Any]:
     """The site's settings for its drivers; "site" tells sites apart."""
-    return {"site": site.slug, **{str(name): str(value) for name, value in site.settings.items()}}
+    return {**site.settings, "site": site.slug}
 
 
 def step_context(cluster: Cluster) -> StepContext:
     """Everything that a step may know in one pass, without facts. Raises PermanentError."""
     endpoint = SlurmEndpoint.objects.filter(cluster=cluster).first()
+    jwt_key = {"slurm-jwt-key": unseal(bytes(endpoint.sealed_jwt_key))} if endpoint else {}
     return StepContext(
         spec=cluster_spec(cluster),
         settings=site_settings(cluster.site),
-        secrets={"slurm-jwt-key": unseal(bytes(endpoint.sealed_jwt_key))} if endpoint else {},
+        secrets=secrets_for(cluster) | jwt_key,
         ports=ports_of(cluster),
     )

@@ -17,6 +17,7 @@ import structlog
 from clusters.models import Cluster, StepState, StepStatus
 from clusters.provisioning import effects, looks, record, verdicts
 from clusters.provisioning.context import step_context
+from clusters.provisioning.keeping import keeping
 from clusters.provisioning.lease import Lease, LeaseLost, claim, release
 from clusters.provisioning.looks import Trouble
 from clusters.provisioning.pace import Pace
@@ -50,8 +51,8 @@ def reconcile(cluster_id: UUID | str) -> None:
 
 def _pass(lease: Lease) -> Pace:
     cluster = Cluster.objects.select_related("site", "tenant").get(pk=lease.cluster_id)
-    steps = steps_for(cluster.site)
-    ctx = step_context(cluster)
+    steps = steps_for(cluster.site, cluster.stack)
+    ctx = keeping(step_context(cluster), lease)
     states = record.states(cluster, steps, lease)
     run = _Run(lease, ctx, states, ends=time.monotonic() + BUDGET)
     if cluster.wanted:

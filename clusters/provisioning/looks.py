@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import structlog
 
+from clusters.provisioning.lease import LeaseLost
 from clusters.provisioning.steps import Observed, Step, StepContext
 from portal.lib.errors import PermanentError, TemporaryError
 
@@ -68,6 +69,8 @@ def _drive(step: Step, ctx: StepContext, *, away: bool) -> Look:
             asked = True
             (step.remove if away else step.apply)(ctx)
             seen = step.observe(ctx)
+    except LeaseLost:
+        raise  # met while a secret was being kept: not the step's trouble
     except TemporaryError as error:
         return Look(seen, asked, Trouble.TEMPORARY, error.reason, error.message, error.hint)
     except PermanentError as error:

@@ -78,7 +78,7 @@ def plan_for(order: Order) -> JSONDict:
                 "deadline_seconds": int(step.deadline.total_seconds()),
                 "makes": list(step.describe(spec)),
             }
-            for step in steps_for(order.site)
+            for step in steps_for(order.site, order.stack)
         ],
     }
 

@@ -46,7 +46,7 @@ def resize_plan(order: Order, chosen: Chosen) -> JSONDict:
                 "deadline_seconds": int(step.deadline.total_seconds()),
                 **_difference(step.describe(before), step.describe(after)),
             }
-            for step in steps_for(order.site)
+            for step in steps_for(order.site, order.stack)
         ],
     }
 

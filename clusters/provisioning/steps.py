@@ -6,14 +6,20 @@ Drivers see these frozen values only: no models, no requests, no other driver.
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 EMPTY: Mapping[str, str] = MappingProxyType({})
 NO_FACTS: Mapping[str, Mapping[str, str]] = MappingProxyType({})
+# name, value, when it ends: seals a secret for the cluster's next passes
+Keeper = Callable[[str, bytes, dt.datetime | None], None]
 AccountKind = Literal["member", "observer", "administrator"]
+
+
+def forget(name: str, value: bytes, ends: dt.datetime | None) -> None:
+    """The keeper of a context outside of a pass: nothing is stored."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,11 +75,13 @@ class StepContext:
     """Everything that a step may know in one pass."""
 
     spec: ClusterSpec
-    settings: Mapping[str, str] = field(default_factory=lambda: EMPTY)  # the site's settings for this driver
+    settings: Mapping[str, Any] = field(default_factory=lambda: EMPTY)  # the site's settings, JSON
     # by step name, from the steps that were seen ready
     facts: Mapping[str, Mapping[str, str]] = field(default_factory=lambda: NO_FACTS)
-    secrets: Mapping[str, bytes] = field(default_factory=dict, repr=False)  # e.g. "slurm-jwt-key"
+    # "slurm-jwt-key", what earlier steps kept, and the site's own as "site.<name>"
+    secrets: Mapping[str, bytes] = field(default_factory=dict, repr=False)
     ports: range = range(0)  # a block of loopback ports that is the cluster's own (local drivers)
+    keep: Keeper = field(default=forget, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from decimal import Decimal
 
 from django.conf import settings
 
+from clusters import demo
 from clusters.models import (
     Allocation,
     Cluster,
@@ -60,7 +61,12 @@ def make_site(
     """A site with machines of one flavor that are offered; served by the fake driver if it is installed."""
     driver = driver or (fakes.DRIVER if fakes.DRIVER in FACTORIES else "local")
     slug = name.lower().replace(" ", "-")
-    site = Site.objects.create(name=name, slug=slug, drivers={"machines": driver}, task_queue="tests")
+    site = Site.objects.create(
+        name=name,
+        slug=slug,
+        drivers=demo.DRIVERS if driver == "local" else {"machines": driver, "slurm": driver},
+        task_queue="tests",
+    )
     add_machines(site, flavor or make_flavor(), machines, price=price)
     return site
 

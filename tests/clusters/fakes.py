@@ -14,8 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from clusters.models import Site
-from clusters.provisioning.registry import FACTORIES
+from clusters.provisioning.registry import FACTORIES, Wanted
 from clusters.provisioning.steps import ClusterSpec, Observed, Step, StepContext
 from portal.lib.errors import PermanentError, TemporaryError
 from portal.lib.types import JSONDict
@@ -228,7 +227,7 @@ def install(folder: Path, names: Sequence[str] = ()) -> World:
     """Let sites with the fake driver be served from this folder."""
     world = World(folder)
 
-    def factory(site: Site) -> tuple[Step, ...]:
+    def factory(wanted: Wanted) -> tuple[Step, ...]:
         return steps(world, names)
 
     FACTORIES[DRIVER] = factory

@@ -354,7 +354,7 @@ def test_every_change_of_a_step_is_an_event_and_a_new_version(world: World, clus
 
 
 def test_an_unknown_driver_stalls_the_cluster(world: World, cluster: Cluster) -> None:
-    cluster.site.drivers = {"machines": "unheard-of"}
+    cluster.site.drivers = {"machines": "unheard-of", "slurm": "unheard-of"}
     cluster.site.save()
     engine.reconcile(cluster.pk)
     row = fresh(cluster)

@@ -22,12 +22,11 @@ from clusters.models import (
     Order,
     OrderState,
     Phase,
-    Site,
     StepState,
     StepStatus,
 )
 from clusters.provisioning import engine
-from clusters.provisioning.registry import FACTORIES
+from clusters.provisioning.registry import FACTORIES, Wanted
 from clusters.provisioning.steps import ClusterSpec, Observed, Step, StepContext
 from clusters.services.clusters import give_up, retry
 from clusters.services.observation import save_nodes
@@ -158,7 +157,7 @@ def real(settings: LazySettings) -> Iterator[Real]:
     settings.LOCAL_PORTS = f"{ports.start}-{ports.stop - 1}"
     lab = open_lab()
     known = FACTORIES["local"]
-    FACTORIES["local"] = lambda site: tuple(lab.site.values())
+    FACTORIES["local"] = lambda wanted: tuple(lab.site.values())
     try:
         small = make_flavor("a100-2", gpus=2, cpus=4, memory_mib=8000)
         site = make_site(machines=4, flavor=small, driver="local")
@@ -226,7 +225,7 @@ def test_a_change_that_fails_for_ever_stalls_and_goes_back(real: Real, how: str,
     before, job = real.machines(), real.start_job(2041)
     steps: dict[str, Step] = {**real.lab.site, step: Faulty(real.lab.site[step], 2)}
 
-    def faulty(site: Site) -> tuple[Step, ...]:
+    def faulty(wanted: Wanted) -> tuple[Step, ...]:
         return tuple(steps.values())
 
     FACTORIES["local"] = faulty

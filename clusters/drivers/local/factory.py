@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection
+
 from clusters.drivers.local.fabric import FabricStep
 from clusters.drivers.local.identity import IdentityStep
 from clusters.drivers.local.machines import MachinesStep
@@ -10,13 +12,14 @@ from clusters.drivers.local.slurm import SlurmStep
 from clusters.drivers.local.smoke import SmokeStep
 from clusters.provisioning.steps import Step
 
+# by what a site names this driver for
+STEPS: dict[str, tuple[Callable[[LocalSettings], Step], ...]] = {
+    "machines": (MachinesStep,),
+    "fabric": (FabricStep,),
+    "slurm": (SlurmStep, IdentityStep, SmokeStep),
+}
 
-def steps(settings: LocalSettings) -> tuple[Step, ...]:
-    """All steps of a Slurm cluster on this machine, each after the steps that it needs."""
-    return (
-        MachinesStep(settings),
-        FabricStep(settings),
-        SlurmStep(settings),
-        IdentityStep(settings),
-        SmokeStep(settings),
-    )
+
+def steps(settings: LocalSettings, concerns: Collection[str] = tuple(STEPS)) -> tuple[Step, ...]:
+    """The steps on this machine that serve these concerns, each after the steps that it needs."""
+    return tuple(make(settings) for concern, made in STEPS.items() if concern in concerns for make in made)
