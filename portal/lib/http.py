@@ -12,11 +12,12 @@ import http.cookiejar
 import ipaddress
 import os
 import socket
+import ssl
 import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from urllib.parse import urlsplit
 
 import requests
@@ -60,6 +61,8 @@ class Answer:
     content_type: str
     body: bytes
     seconds: float = 0.0  # from the first byte sent to the last one read
+    retry_after: float | None = None  # seconds, where the other side asks for a pause
+    set_cookies: tuple[str, ...] = field(default=(), repr=False)  # as sent; none is kept or sent back by us
 
 
 class _Deadline:
@@ -151,9 +154,21 @@ class _TlsPool(HTTPSConnectionPool):
 
 
 class _Adapter(HTTPAdapter):
+    def __init__(self, *, connections: int, tls: ssl.SSLContext | None) -> None:
+        self._tls = tls
+        super().__init__(pool_maxsize=connections, max_retries=0)
+
     def init_poolmanager(self, *args: object, **kwargs: object) -> None:
+        if self._tls is not None:
+            kwargs["ssl_context"] = self._tls
         super().init_poolmanager(*args, **kwargs)  # type: ignore[arg-type]
         self.poolmanager.pool_classes_by_scheme = {"http": _Pool, "https": _TlsPool}
+
+    def cert_verify(self, conn: HTTPSConnectionPool, url: str, verify: bool | str, cert: None) -> None:
+        if self._tls is None:
+            super().cert_verify(conn, url, verify, cert)  # type: ignore[no-untyped-call]
+        else:  # requests would add the system's authorities to those of the context
+            conn.cert_reqs = "CERT_REQUIRED"
 
 
 def is_loopback(host: str) -> bool:
@@ -167,8 +182,9 @@ def is_loopback(host: str) -> bool:
 class Outside:
     """Speaks to one outside system. Safe to share between threads.
 
-    `authorities` is a file of CA certificates; without it the system's are used. Plain http is for
-    loopback only, unless `plain_ok` says that the way there is protected by other means.
+    `authorities` is a file of CA certificates; without it the system's are used. `tls` is a context that
+    holds the only authorities to trust, and perhaps a client certificate. Plain http is for loopback
+    only, unless `plain_ok` says that the way there is protected by other means.
     """
 
     def __init__(
@@ -178,6 +194,7 @@ class Outside:
         timeout: float = 10.0,
         limit: int = DEFAULT_LIMIT,
         authorities: str | None = None,
+        tls: ssl.SSLContext | None = None,
         plain_ok: bool = False,
         connections: int = 8,
     ) -> None:
@@ -191,8 +208,11 @@ class Outside:
         self.base_url = base_url.rstrip("/")
         self.timeout = timeout
         self.limit = limit
+        if tls is not None and (tls.verify_mode is not ssl.CERT_REQUIRED or not tls.check_hostname):
+            raise ValueError("A context that does not verify the other side is never used.")
         self._authorities = authorities
-        self._pooled = _session(authorities, connections)
+        self._tls = tls
+        self._pooled = _session(authorities, connections, tls)
 
     def send(
         self,
@@ -243,18 +263,18 @@ class Outside:
         if method in {"GET", "HEAD"}:
             yield self._pooled
         else:
-            with _session(self._authorities, 1) as fresh:
+            with _session(self._authorities, 1, self._tls) as fresh:
                 yield fresh
 
 
-def _session(authorities: str | None, connections: int) -> requests.Session:
+def _session(authorities: str | None, connections: int, tls: ssl.SSLContext | None) -> requests.Session:
     session = requests.Session()
     session.trust_env = False  # no proxy, no .netrc, no CA file from the environment
     session.verify = authorities or True
     session.cookies.set_policy(http.cookiejar.DefaultCookiePolicy(allowed_domains=[]))
     session.headers.clear()
     session.headers["User-Agent"] = "freehold"
-    adapter = _Adapter(pool_maxsize=connections, max_retries=0)
+    adapter = _Adapter(connections=connections, tls=tls)
     session.mount("http://", adapter)
     session.mount("https://", adapter)
     return session
@@ -270,7 +290,14 @@ def _read(response: requests.Response, limit: int) -> Answer:
             raise TooLarge("AnswerTooLarge", f"The answer is larger than {limit // MEBIBYTE} MiB.")
         parts.append(chunk)
     kind = response.headers.get("Content-Type", "").partition(";")[0].strip().lower()
-    return Answer(response.status_code, kind, b"".join(parts))
+    pause = response.headers.get("Retry-After", "")
+    return Answer(
+        response.status_code,
+        kind,
+        b"".join(parts),
+        retry_after=float(pause) if pause.isascii() and pause.isdigit() else None,
+        set_cookies=tuple(response.raw.headers.getlist("Set-Cookie")),
+    )
 
 
 def _say_what_failed(error: Exception, deadline: _Deadline) -> NotSent | NoAnswer:

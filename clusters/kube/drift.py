@@ -1,0 +1,213 @@
+"""Compares what we would apply with what is there, field by field that we set.
+
+How a list is merged stands in the object's own managedFields: `k:` entries are elements by key, `v:`
+entries are members of a set, anything else is one value. Fields that we once set and no longer want are
+found there too. What others set beside ours is no difference.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from typing import Any, TypeAlias
+
+from clusters.clients.kube.client import MANAGER
+from clusters.clients.kube.models import Manifest, Ref
+from clusters.kube.objects import Wanted
+
+HIDDEN = "(secret)"
+NOTHING = "(nothing)"
+LONGEST = 200
+Fields: TypeAlias = Mapping[str, Any]
+NO_FIELDS: Fields = {}
+EMPTY: tuple[Any, ...] = (None, "", 0, False, {}, [])
+# metadata that is not compared: the server's own, and the mark, which is looked at before
+IDENTITY = frozenset({"apiVersion", "kind", "metadata.name", "metadata.namespace", "metadata.uid"})
+QUANTITIES = frozenset({"limits", "requests", "hard", "capacity", "overhead"})
+BINARY = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
+DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One field of one object that is not as wanted. Secret values are never in it."""
+
+    ref: Ref
+    path: str  # e.g. spec.template.spec.containers[name=slurmd].image
+    wanted: str
+    found: str
+
+    def __str__(self) -> str:
+        return f"{self.ref}: {self.path} is {self.found}, wanted {self.wanted}"
+
+
+def differences(wanted: Wanted, found: Manifest) -> tuple[Difference, ...]:
+    """All of an object that is there. An object that is not there is the caller's matter."""
+    ref = wanted.ref
+    managed = (found.get("metadata") or {}).get("managedFields") or ()
+    all_fields = _union(entry.get("fieldsV1") or {} for entry in managed)
+    ours = _union(
+        entry.get("fieldsV1") or {}
+        for entry in managed
+        if entry.get("manager") == MANAGER and entry.get("operation") == "Apply"
+    )
+    seen = [*_compare(wanted.manifest, found, all_fields, ""), *_unwanted(wanted.manifest, found, ours, "")]
+    return tuple(
+        Difference(ref, path, *(_shown(value, path, wanted.hidden) for value in pair)) for path, pair in seen
+    )
+
+
+Found: TypeAlias = Iterator[tuple[str, tuple[Any, Any]]]
+_MISSING: Any = object()
+
+
+def _compare(want: Any, have: Any, fields: Fields, path: str) -> Found:
+    if path in IDENTITY:
+        return
+    if isinstance(want, Mapping) and isinstance(have, Mapping):
+        for name, value in want.items():
+            inner = f"{path}.{name}" if path else name
+            yield from _compare(value, have.get(name, _MISSING), fields.get(f"f:{name}", NO_FIELDS), inner)
+    elif isinstance(want, list | tuple) and isinstance(have, list):
+        yield from _compare_lists(want, have, fields, path)
+    elif not _same(want, have, path):
+        yield path, (want, have)
+
+
+def _compare_lists(want: Sequence[Any], have: list[Any], fields: Fields, path: str) -> Found:
+    keys = _keys_of(fields)
+    if keys:
+        by_key = {_key_of(item, keys): item for item in have}
+        for item in want:
+            key = _key_of(item, keys)
+            inner = f"{path}[{','.join(f'{name}={value}' for name, value in json.loads(key).items())}]"
+            yield from _compare(item, by_key.get(key, _MISSING), fields.get(f"k:{key}", NO_FIELDS), inner)
+    elif any(name.startswith("v:") for name in fields):
+        for item in want:
+            if item not in have:
+                yield f"{path}[{item}]", (item, _MISSING)
+    elif len(want) != len(have):
+        yield path, (want, have)
+    else:
+        for number, (left, right) in enumerate(zip(want, have, strict=True)):
+            yield from _compare(left, right, NO_FIELDS, f"{path}[{number}]")
+
+
+def _unwanted(want: Any, have: Any, ours: Fields, path: str) -> Found:
+    """Fields that we hold and do not want any more."""
+    for entry, below in ours.items():
+        if entry == ".":
+            continue
+        name, value, wish = _step_into(entry, want, have)
+        inner = f"{path}.{name}" if path and not name.startswith("[") else f"{path}{name}"
+        if inner in IDENTITY or value is _MISSING:
+            continue
+        if wish is _MISSING:
+            yield inner, (_MISSING, value)
+        elif below:
+            yield from _unwanted(wish, value, below, inner)
+
+
+def _step_into(entry: str, want: Any, have: Any) -> tuple[str, Any, Any]:
+    """What an entry of fieldsV1 stands for: its name, what is there, and what is wanted."""
+    form, _, rest = entry.partition(":")
+    if form == "f":
+        return (
+            rest,
+            have.get(rest, _MISSING) if isinstance(have, Mapping) else _MISSING,
+            want.get(rest, _MISSING) if isinstance(want, Mapping) else _MISSING,
+        )
+    try:
+        key = json.loads(rest)
+    except ValueError:
+        return rest, _MISSING, _MISSING
+    if form == "k" and isinstance(key, dict):
+        names = tuple(key)
+        name = f"[{','.join(f'{left}={right}' for left, right in key.items())}]"
+        return name, _with_key(have, rest, names), _with_key(want, rest, names)
+    inside = key if isinstance(have, list) and key in have else _MISSING
+    return f"[{key}]", inside, key if isinstance(want, list | tuple) and key in want else _MISSING
+
+
+def _with_key(items: Any, key: str, names: tuple[str, ...]) -> Any:
+    if not isinstance(items, list | tuple):
+        return _MISSING
+    wanted = _canonical(json.loads(key))
+    return next((item for item in items if _key_of(item, names) == wanted), _MISSING)
+
+
+def _keys_of(fields: Fields) -> tuple[str, ...]:
+    first = next((name for name in fields if name.startswith("k:")), "")
+    try:
+        return tuple(json.loads(first.removeprefix("k:"))) if first else ()
+    except ValueError:
+        return ()
+
+
+def _key_of(item: Any, keys: tuple[str, ...]) -> str:
+    # what a key leaves out has the server's default; protocol is the one that Kubernetes' kinds have
+    defaults = {"protocol": "TCP"}
+    given = item if isinstance(item, Mapping) else {}
+    return _canonical({name: given.get(name, defaults.get(name)) for name in keys})
+
+
+def _canonical(key: Mapping[str, Any]) -> str:
+    return json.dumps(dict(sorted(key.items())), separators=(",", ":"))
+
+
+def _union(trees: Any) -> dict[str, Any]:
+    merged: dict[str, Any] = {}
+    for tree in trees:
+        for name, below in tree.items():
+            merged[name] = _union([merged.get(name) or {}, below or {}])
+    return merged
+
+
+def _same(want: Any, have: Any, path: str) -> bool:
+    if have is _MISSING or have is None:
+        return want in EMPTY  # Kubernetes leaves out what is empty
+    if want == have and isinstance(want, bool) == isinstance(have, bool):
+        return True
+    parts = set(path.replace("[", ".").split("."))
+    if parts & QUANTITIES:
+        left, right = _quantity(want), _quantity(have)
+        return left is not None and left == right
+    return False
+
+
+def _quantity(value: Any) -> Decimal | None:
+    text = str(value)
+    for suffix, power in BINARY.items():
+        if text.endswith(suffix):
+            return _number(text.removesuffix(suffix), Decimal(2) ** power)
+    suffix = text[-1:] if text[-1:].isalpha() else ""
+    if suffix not in DECIMAL:
+        return None
+    return _number(text.removesuffix(suffix) if suffix else text, Decimal(10) ** DECIMAL[suffix])
+
+
+def _number(text: str, factor: Decimal) -> Decimal | None:
+    try:
+        return Decimal(text) * factor
+    except InvalidOperation:
+        return None
+
+
+def _shown(value: Any, path: str, hidden: tuple[str, ...]) -> str:
+    if value is _MISSING:
+        return NOTHING
+    if any(path == secret or path.startswith((f"{secret}.", f"{secret}[")) for secret in hidden):
+        return HIDDEN
+    text = value if isinstance(value, str) else json.dumps(_without(value, path, hidden), sort_keys=True)
+    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "\N{HORIZONTAL ELLIPSIS}"
+
+
+def _without(value: Any, path: str, hidden: tuple[str, ...]) -> Any:
+    """The value with what is secret below it left out."""
+    if any(path == secret for secret in hidden):
+        return HIDDEN
+    if isinstance(value, Mapping):
+        return {name: _without(below, f"{path}.{name}", hidden) for name, below in value.items()}
+    return value
