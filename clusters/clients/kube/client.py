@@ -82,10 +82,19 @@ class KubeClient:
 
     # -- changing
 
-    def apply(self, manifest: Manifest, kind: Kind, *, dry_run: bool = False, force: bool = True) -> Manifest:
+    def apply(
+        self,
+        manifest: Manifest,
+        kind: Kind,
+        *,
+        dry_run: bool = False,
+        force: bool = True,
+        subresource: str = "",
+    ) -> Manifest:
         """Server-side apply: what we leave out and set before is taken away, others' fields stay.
 
-        With `metadata.uid` in it, only that very object is changed. Unknown fields are refused.
+        With `metadata.uid` in it, only that very object is changed. Unknown fields are refused. `subresource`
+        is for a status that nobody else writes, e.g. that of a simulated Node.
         """
         query = {
             "fieldManager": MANAGER,
@@ -94,7 +103,8 @@ class KubeClient:
             **({"dryRun": "All"} if dry_run else {}),
         }
         ref = ref_of(manifest, kind)
-        answer = self._send("PATCH", f"{ref.path}?{urlencode(query)}", manifest, APPLY)
+        path = f"{ref.path}/{quote(subresource, safe='')}" if subresource else ref.path
+        answer = self._send("PATCH", f"{path}?{urlencode(query)}", manifest, APPLY)
         return _object(answer)
 
     def create(self, manifest: Manifest, kind: Kind) -> Manifest:
