@@ -68,6 +68,7 @@ class ClusterSpec:
     pools: tuple[PoolSpec, ...]
     accounts: tuple[AccountSpec, ...]
     gid: int  # group of every account of the cluster
+    prefix: str = ""  # addresses that no other cluster at the site has, e.g. "10.96.16.0/20"; "": none given
 
 
 @dataclass(frozen=True, slots=True)
