@@ -124,12 +124,15 @@ def of_cluster(conf: Path, uids: Collection[int]) -> dict[str, Running]:
     return running
 
 
-def start(daemon: Daemon, *, conf: Path, log: Path) -> None:
-    """Start a daemon in a session of its own, with nothing of our environment but what it needs."""
+def start(daemon: Daemon, *, conf: Path | None, log: Path) -> None:
+    """Start a daemon in a session of its own, with nothing of our environment but what it needs.
+
+    `conf` is the slurm.conf of one of Slurm's; another daemon is known by a variable of its own.
+    """
     environment = {
         "PATH": PATH,
         "LANG": "C.UTF-8",
-        CONF: str(conf),
+        **({CONF: str(conf)} if conf else {}),
         ROLE: daemon.role,
         VERSION: daemon.version,
         **({STARTING: "1"} if daemon.is_wrapped else {}),

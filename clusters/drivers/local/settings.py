@@ -16,6 +16,7 @@ class LocalSettings:
     system_user: str  # the user of the portal's own processes; never an account of a cluster
     production: bool = False
     slurm_user: str = "slurm"  # who runs slurmctld and munged
+    kube: Path | None = None  # the folder of the Kubernetes programs, where it is not the data folder's
 
     def __post_init__(self) -> None:
         if self.production:
@@ -33,3 +34,8 @@ class LocalSettings:
     def clusters(self) -> Path:
         """The folder that holds one folder per cluster."""
         return self.data / "clusters"
+
+    @property
+    def programs(self) -> Path:
+        """The folder that holds the Kubernetes programs, or links to them."""
+        return self.kube or self.data / "kube"

@@ -1,0 +1,151 @@
+"""What the portal may do in a tenant's API server, and how it shows who it is."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping
+from typing import Any
+
+from clusters.clients.kube.client import KubeClient
+from clusters.clients.kube.models import Access, Kind, Manifest, ref_of
+from clusters.drivers.local import pki, plane_files, plane_plan
+from clusters.drivers.local.planes import Plane
+from clusters.provisioning.steps import ClusterSpec, StepContext
+from portal.lib.errors import PermanentError
+
+KEY = "kube-portal-key"
+PORTAL = "freehold:portal"
+NAMESPACE = "freehold"
+RBAC = "rbac.authorization.k8s.io"
+MASTERS = "system:masters"  # for the minutes of one pass, held in memory, only to grant what stands here
+MASTER_LASTS = dt.timedelta(minutes=10)
+TIMEOUT = 10.0
+
+NAMESPACES = Kind("v1", "Namespace", "namespaces", namespaced=False)
+CLUSTER_ROLES = Kind(f"{RBAC}/v1", "ClusterRole", "clusterroles", namespaced=False)
+CLUSTER_BINDINGS = Kind(f"{RBAC}/v1", "ClusterRoleBinding", "clusterrolebindings", namespaced=False)
+ROLES = Kind(f"{RBAC}/v1", "Role", "roles")
+BINDINGS = Kind(f"{RBAC}/v1", "RoleBinding", "rolebindings")
+WRITE = ["get", "list", "create", "patch", "delete"]
+
+
+def wanted(spec: ClusterSpec) -> tuple[tuple[Kind, Manifest], ...]:
+    """The objects that make up the portal's rights, in the order in which they are made."""
+    user = {"kind": "User", "apiGroup": RBAC, "name": PORTAL}
+    everywhere = [
+        {"apiGroups": [""], "resources": ["nodes"], "verbs": WRITE},
+        {"apiGroups": [""], "resources": ["nodes/status"], "verbs": ["patch"]},
+        {"apiGroups": [""], "resources": ["namespaces"], "verbs": ["get"], "resourceNames": [NAMESPACE]},
+        {"apiGroups": [""], "resources": ["serviceaccounts"], "verbs": ["list"]},
+        {"apiGroups": [RBAC], "resources": ["rolebindings"], "verbs": ["list"]},
+        {"apiGroups": [RBAC], "resources": ["clusterrolebindings"], "verbs": WRITE},
+        {
+            "apiGroups": [RBAC],
+            "resources": ["clusterroles"],
+            "verbs": ["bind"],
+            "resourceNames": ["view", "edit", "cluster-admin"],
+        },
+        {"apiGroups": [RBAC], "resources": ["clusterroles"], "verbs": ["get"], "resourceNames": [PORTAL]},
+    ]
+    inside = [
+        {"apiGroups": [""], "resources": ["serviceaccounts", "secrets"], "verbs": WRITE},
+        {"apiGroups": [""], "resources": ["serviceaccounts/token"], "verbs": ["create"]},
+        {"apiGroups": [RBAC], "resources": ["roles", "rolebindings"], "verbs": ["get"]},
+    ]
+    return (
+        _object(spec, CLUSTER_ROLES, PORTAL, rules=everywhere),
+        _object(spec, CLUSTER_BINDINGS, PORTAL, roleRef=_role_ref("ClusterRole"), subjects=[user]),
+        _object(spec, NAMESPACES, NAMESPACE),
+        _object(spec, ROLES, PORTAL, namespace=NAMESPACE, rules=inside),
+        _object(spec, BINDINGS, PORTAL, namespace=NAMESPACE, roleRef=_role_ref("Role"), subjects=[user]),
+    )
+
+
+def marks(spec: ClusterSpec) -> dict[str, str]:
+    """The labels of everything that we make."""
+    return {"freehold.io/installation": spec.installation, "freehold.io/cluster": spec.id}
+
+
+def is_granted(client: KubeClient, spec: ClusterSpec) -> bool:
+    """Whether the rights are as wanted. Raises the client's errors; Forbidden means that they are not."""
+    return all(
+        contains(client.get(ref_of(manifest, kind)), manifest, but=("apiVersion", "kind"))
+        for kind, manifest in wanted(spec)
+    )
+
+
+def grant(plane: Plane, ctx: StepContext) -> None:
+    """Make the rights as wanted, as a master of minutes that is never written down."""
+    made = pki.leaf(plane_files.authority(plane), "freehold:bootstrap", groups=(MASTERS,), lasts=MASTER_LASTS)
+    client = _client(plane, ctx, made)
+    try:
+        for kind, manifest in wanted(ctx.spec):
+            client.apply(manifest, kind)
+    finally:
+        client.close()
+
+
+def certificate(plane: Plane) -> bytes:
+    """The portal's certificate, PEM. Raises FileNotFoundError before `sign`."""
+    return (plane.pki / "portal.crt").read_bytes()
+
+
+def is_signed(plane: Plane, ctx: StepContext) -> bool:
+    """Whether the portal's certificate is that of its key and lasts."""
+    try:
+        present = certificate(plane)
+        return pki.is_fresh(present) and pki.is_for(present, portal_key(ctx))
+    except (FileNotFoundError, ValueError):
+        return False
+
+
+def sign(plane: Plane, ctx: StepContext) -> bytes:
+    """A new certificate for the portal's key, which itself is not written here."""
+    return pki.leaf(plane_files.authority(plane), PORTAL, key=portal_key(ctx)).certificate
+
+
+def portal_client(plane: Plane, ctx: StepContext) -> KubeClient:
+    """Speaks to the API server as the portal."""
+    return _client(plane, ctx, pki.Pair(certificate(plane), portal_key(ctx)))
+
+
+def portal_key(ctx: StepContext) -> bytes:
+    """The portal's key for this API server. Raises PermanentError KeyMissing."""
+    key = ctx.secrets.get(KEY, b"")
+    if not key:
+        raise PermanentError(
+            "KeyMissing", "The portal has no key for this API server.", hint="Make a new key for the cluster."
+        )
+    return key
+
+
+def contains(found: Any, wants: Any, *, but: tuple[str, ...] = ()) -> bool:
+    """Whether what is there has all that is wanted; what servers and others add does not count."""
+    if isinstance(wants, Mapping):
+        return isinstance(found, Mapping) and all(
+            contains(found.get(name), value) for name, value in wants.items() if name not in but
+        )
+    return bool(found == wants)
+
+
+def _client(plane: Plane, ctx: StepContext, pair: pki.Pair) -> KubeClient:
+    return KubeClient(
+        Access(
+            plane_plan.endpoint(ctx.ports),
+            (plane.pki / "ca.crt").read_bytes(),
+            certificate_pem=pair.certificate,
+            key_pem=pair.key,
+        ),
+        timeout=TIMEOUT,
+    )
+
+
+def _role_ref(kind: str) -> dict[str, str]:
+    return {"apiGroup": RBAC, "kind": kind, "name": PORTAL}
+
+
+def _object(
+    spec: ClusterSpec, kind: Kind, name: str, *, namespace: str = "", **content: object
+) -> tuple[Kind, Manifest]:
+    meta = {"name": name, **({"namespace": namespace} if namespace else {}), "labels": marks(spec)}
+    return kind, {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": meta, **content}
