@@ -57,7 +57,7 @@ class ControlPlaneStep:
             return Observed(exists=True, reason="Removing") if left else self._absent()
         if not folder.is_ours(plane.home, ctx.spec):
             return Observed(exists=False, reason="NameTaken", message=str(folder.name_taken("a folder")))
-        if not plane_access.is_signed(plane, ctx):
+        if not (plane.pki / "ca.crt").exists() or not plane_access.known(plane, ctx):
             return Observed(exists=True, reason="NotStarted", message="The control plane is not set up yet.")
         try:
             return self._compare(ctx, plane)
@@ -85,7 +85,7 @@ class ControlPlaneStep:
         if self._outdated(ctx, plane, running):
             message = "The control plane runs with older settings or certificates."
             return Observed(exists=True, reason="ControlPlaneChanged", message=message, facts=facts)
-        return self._ask(ctx, plane, facts)
+        return self._ask(ctx, facts)
 
     def _outdated(self, ctx: StepContext, plane: Plane, running: dict[str, Found]) -> bool:
         if not plane_files.are_good(plane, ctx.ports, uid=ctx.spec.gid):
@@ -94,7 +94,7 @@ class ControlPlaneStep:
             _unwanted(plane_plan.plan(ctx.spec, plane, ctx.ports, self._programs), running)
         )
 
-    def _ask(self, ctx: StepContext, plane: Plane, facts: dict[str, str]) -> Observed:
+    def _ask(self, ctx: StepContext, facts: dict[str, str]) -> Observed:
         starting = Observed(
             exists=True,
             in_sync=True,
@@ -104,7 +104,7 @@ class ControlPlaneStep:
         )
         if not daemons.listens(ctx.ports[SERVER]):
             return starting
-        client = plane_access.portal_client(plane, ctx)
+        client = plane_access.portal_client(ctx)
         try:
             facts["version"] = client.version()
             if plane_access.is_granted(client, ctx.spec):
@@ -135,8 +135,8 @@ class ControlPlaneStep:
         folder.claim(plane.home, ctx.spec)
         with folder.alone(plane.home):
             plane_files.write(plane, ctx.ports, uid=ctx.spec.gid)
-            if not plane_access.is_signed(plane, ctx):
-                files.write_atomic(plane.pki / "portal.crt", plane_access.sign(plane, ctx), mode=0o444)
+            if not plane_access.known(plane, ctx):
+                plane_access.give(plane, ctx)
             self._converge(ctx, plane)
 
     def _converge(self, ctx: StepContext, plane: Plane) -> None:
@@ -187,8 +187,6 @@ def _facts(ctx: StepContext, plane: Plane, running: dict[str, Found]) -> dict[st
     return {
         "endpoint": plane_plan.endpoint(ctx.ports),
         "ca_fingerprint": pki.fingerprint(authority),
-        "ca": authority.decode("ascii"),
-        "certificate": plane_access.certificate(plane).decode("ascii"),
         "memory": f"{planes.memory_mib(running.values())} MiB",
     }
 

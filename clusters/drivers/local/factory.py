@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 
+from clusters.drivers.local.controlplane import ControlPlaneStep
 from clusters.drivers.local.fabric import FabricStep
 from clusters.drivers.local.identity import IdentityStep
 from clusters.drivers.local.machines import MachinesStep
+from clusters.drivers.local.nodes import NodesStep
 from clusters.drivers.local.settings import LocalSettings
 from clusters.drivers.local.slurm import SlurmStep
 from clusters.drivers.local.smoke import SmokeStep
@@ -17,6 +19,7 @@ STEPS: dict[str, tuple[Callable[[LocalSettings], Step], ...]] = {
     "machines": (MachinesStep,),
     "fabric": (FabricStep,),
     "slurm": (SlurmStep, IdentityStep, SmokeStep),
+    "control_plane": (ControlPlaneStep, NodesStep),  # last: no step of Slurm's waits for it
 }
 
 

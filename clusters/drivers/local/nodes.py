@@ -54,17 +54,17 @@ class NodesStep:
         """Compare the API server's nodes with the machines."""
         names.check_cluster(ctx.spec)
         plane = planes.of(self._settings.data, ctx.spec)
-        if not folder.is_ours(plane.home, ctx.spec):
-            return Observed(exists=False)
+        if not folder.is_ours(plane.home, ctx.spec) or not plane.home.state(RECORD).exists():
+            return Observed(exists=False)  # the record is written before the first node
         if not daemons.listens(ctx.ports[SERVER]):
-            return self._unseen(plane)
-        client = plane_access.portal_client(plane, ctx)
+            # while nothing answers, the record says that there are some; they go with the store
+            message = "The API server does not answer."
+            return Observed(exists=True, in_sync=True, reason="ControlPlaneDown", message=message)
+        client = plane_access.portal_client(ctx)
         try:
             ours = _by_name(client.list(NODES, labels=marks(ctx.spec)))
         finally:
             client.close()
-        if not ours:
-            return Observed(exists=plane.home.state(RECORD).exists(), reason="NodesMissing")
         wanted = _wanted(ctx.spec)
         wrong = [name for name, node in wanted.items() if not _fits(ours.get(name), node)]
         beyond = sorted(ours.keys() - wanted.keys() - _spare(ctx.spec))
@@ -78,13 +78,6 @@ class NodesStep:
             facts={"nodes": ",".join(sorted(ours))},
         )
 
-    def _unseen(self, plane: Plane) -> Observed:
-        """While nothing answers, the record says whether there are any; they go with the store."""
-        if not plane.home.state(RECORD).exists():
-            return Observed(exists=False)
-        message = "The API server does not answer."
-        return Observed(exists=True, in_sync=True, reason="ControlPlaneDown", message=message)
-
     @guarded
     def apply(self, ctx: StepContext) -> None:
         """Make or mend each node, take out what is too much."""
@@ -92,7 +85,7 @@ class NodesStep:
         plane = planes.of(self._settings.data, ctx.spec)
         if not daemons.listens(ctx.ports[SERVER]):
             raise TemporaryError("ControlPlaneDown", "The API server does not answer.")
-        client = plane_access.portal_client(plane, ctx)
+        client = plane_access.portal_client(ctx)
         try:
             present = _by_name(client.list(NODES))
             wanted = _wanted(ctx.spec)
@@ -111,10 +104,10 @@ class NodesStep:
     def remove(self, ctx: StepContext) -> None:
         """Take all of them out; without an API server they go with its store."""
         plane = planes.of(self._settings.data, ctx.spec)
-        if not folder.is_ours(plane.home, ctx.spec):
+        if not folder.is_ours(plane.home, ctx.spec) or not plane.home.state(RECORD).exists():
             return
         if daemons.listens(ctx.ports[SERVER]):
-            client = plane_access.portal_client(plane, ctx)
+            client = plane_access.portal_client(ctx)
             try:
                 _take_out(client, ctx.spec, _by_name(client.list(NODES, labels=marks(ctx.spec))), but=set())
             finally:

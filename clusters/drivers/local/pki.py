@@ -83,8 +83,12 @@ def leaf(
 
 def is_fresh(certificate: bytes) -> bool:
     """Whether it lasts long enough to be left alone."""
-    ends = x509.load_pem_x509_certificate(certificate).not_valid_after_utc
-    return ends > clock.now() + dt.timedelta(days=RENEW_DAYS)
+    return ends(certificate) > clock.now() + dt.timedelta(days=RENEW_DAYS)
+
+
+def ends(certificate: bytes) -> dt.datetime:
+    """When it ends."""
+    return x509.load_pem_x509_certificate(certificate).not_valid_after_utc
 
 
 def is_for(certificate: bytes, key: bytes) -> bool:

@@ -10,10 +10,10 @@ from clusters.clients.kube.client import KubeClient
 from clusters.clients.kube.models import Access, Kind, Manifest, ref_of
 from clusters.drivers.local import pki, plane_files, plane_plan
 from clusters.drivers.local.planes import Plane
+from clusters.kube import tenant
 from clusters.provisioning.steps import ClusterSpec, StepContext
-from portal.lib.errors import PermanentError
+from portal.lib.errors import TemporaryError
 
-KEY = "kube-portal-key"
 PORTAL = "freehold:portal"
 NAMESPACE = "freehold"
 RBAC = "rbac.authorization.k8s.io"
@@ -77,7 +77,7 @@ def is_granted(client: KubeClient, spec: ClusterSpec) -> bool:
 def grant(plane: Plane, ctx: StepContext) -> None:
     """Make the rights as wanted, as a master of minutes that is never written down."""
     made = pki.leaf(plane_files.authority(plane), "freehold:bootstrap", groups=(MASTERS,), lasts=MASTER_LASTS)
-    client = _client(plane, ctx, made)
+    client = KubeClient(_access(plane, ctx, made), timeout=TIMEOUT)
     try:
         for kind, manifest in wanted(ctx.spec):
             client.apply(manifest, kind)
@@ -85,38 +85,30 @@ def grant(plane: Plane, ctx: StepContext) -> None:
         client.close()
 
 
-def certificate(plane: Plane) -> bytes:
-    """The portal's certificate, PEM. Raises FileNotFoundError before `sign`."""
-    return (plane.pki / "portal.crt").read_bytes()
-
-
-def is_signed(plane: Plane, ctx: StepContext) -> bool:
-    """Whether the portal's certificate is that of its key and lasts."""
+def known(plane: Plane, ctx: StepContext) -> Access | None:
+    """The portal's access, if it fits this very server and lasts."""
     try:
-        present = certificate(plane)
-        return pki.is_fresh(present) and pki.is_for(present, portal_key(ctx))
-    except (FileNotFoundError, ValueError):
-        return False
-
-
-def sign(plane: Plane, ctx: StepContext) -> bytes:
-    """A new certificate for the portal's key, which itself is not written here."""
-    return pki.leaf(plane_files.authority(plane), PORTAL, key=portal_key(ctx)).certificate
-
-
-def portal_client(plane: Plane, ctx: StepContext) -> KubeClient:
-    """Speaks to the API server as the portal."""
-    return _client(plane, ctx, pki.Pair(certificate(plane), portal_key(ctx)))
-
-
-def portal_key(ctx: StepContext) -> bytes:
-    """The portal's key for this API server. Raises PermanentError KeyMissing."""
-    key = ctx.secrets.get(KEY, b"")
-    if not key:
-        raise PermanentError(
-            "KeyMissing", "The portal has no key for this API server.", hint="Make a new key for the cluster."
+        access = tenant.access_of(ctx.secrets)
+        fits = (
+            access.server == plane_plan.endpoint(ctx.ports)
+            and access.ca_pem == (plane.pki / "ca.crt").read_bytes()
+            and pki.is_fresh(access.certificate_pem)
+            and pki.is_for(access.certificate_pem, access.key_pem)
         )
-    return key
+    except (TemporaryError, FileNotFoundError, ValueError, KeyError):
+        return None
+    return access if fits else None
+
+
+def give(plane: Plane, ctx: StepContext) -> None:
+    """Hand the portal a new certificate with its key; neither stays here."""
+    made = pki.leaf(plane_files.authority(plane), PORTAL)
+    ctx.keep(tenant.KEPT_AS, tenant.pack(_access(plane, ctx, made)), pki.ends(made.certificate))
+
+
+def portal_client(ctx: StepContext) -> KubeClient:
+    """Speaks to the API server as the portal. Raises TemporaryError before `give`."""
+    return KubeClient(tenant.access_of(ctx.secrets), timeout=TIMEOUT)
 
 
 def contains(found: Any, wants: Any, *, but: tuple[str, ...] = ()) -> bool:
@@ -128,15 +120,12 @@ def contains(found: Any, wants: Any, *, but: tuple[str, ...] = ()) -> bool:
     return bool(found == wants)
 
 
-def _client(plane: Plane, ctx: StepContext, pair: pki.Pair) -> KubeClient:
-    return KubeClient(
-        Access(
-            plane_plan.endpoint(ctx.ports),
-            (plane.pki / "ca.crt").read_bytes(),
-            certificate_pem=pair.certificate,
-            key_pem=pair.key,
-        ),
-        timeout=TIMEOUT,
+def _access(plane: Plane, ctx: StepContext, pair: pki.Pair) -> Access:
+    return Access(
+        plane_plan.endpoint(ctx.ports),
+        (plane.pki / "ca.crt").read_bytes(),
+        certificate_pem=pair.certificate,
+        key_pem=pair.key,
     )
 
 
