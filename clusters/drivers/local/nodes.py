@@ -16,7 +16,7 @@ from clusters.drivers.local import daemons, files, folder, names, plane_access, 
 from clusters.drivers.local.guard import guarded
 from clusters.drivers.local.machines import leaving
 from clusters.drivers.local.plane_access import contains, marks
-from clusters.drivers.local.planes import SERVER, Plane
+from clusters.drivers.local.planes import SERVER
 from clusters.drivers.local.settings import LocalSettings
 from clusters.provisioning.steps import ClusterSpec, FlavorSpec, Observed, StepContext
 from portal.lib import clock

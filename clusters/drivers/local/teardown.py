@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from clusters.drivers.local import daemons, files, folder, unix
+from clusters.drivers.local import daemons, files, folder, names, planes, unix
 from clusters.drivers.local.folder import ClusterFolder
 from clusters.drivers.local.ledger import CLUSTER, INSTALLATION
 from portal.lib.errors import FreeholdError, TemporaryError
@@ -47,7 +47,9 @@ def stop_all(data: Path) -> int:
     daemons.signal_all(left, signal.SIGKILL)
     if daemons.wait_gone(left, seconds=1) or daemons.find(mine):
         raise TemporaryError("StillStopping", "Some processes of the local clusters still end.")
-    return len(found) + ended
+    control = planes.search(_planes(data))
+    planes.end(control)
+    return len(found) + ended + len(control)
 
 
 def remove_all(data: Path) -> int:
@@ -60,14 +62,27 @@ def remove_all(data: Path) -> int:
         if cluster.gids:
             unix.remove_group(cluster.group)
         files.remove_tree(cluster.folder.root)
-    if (data / "site").is_dir():
-        files.remove_tree(data / "site")
+    for name in ("planes", "site"):
+        if (data / name).is_dir():
+            files.remove_tree(data / name)
     return len(clusters)
 
 
 def _below(data: Path) -> Callable[[str], bool]:
     prefix = f"{data / 'clusters'}/"
     return lambda conf: conf.startswith(prefix) and "/../" not in conf
+
+
+def _planes(data: Path) -> dict[str, int]:
+    """Each control plane's folder and the user that its processes run as."""
+    root = data / "planes"
+    found: dict[str, int] = {}
+    for path in sorted(root.iterdir()) if root.is_dir() else ():
+        gid = (files.read_json(ClusterFolder(path).mark) or {}).get("gid")
+        if isinstance(gid, int) and names.is_free_id(gid):
+            # processes name the folder as it was when they began
+            found[str(path.with_name(path.name.removeprefix(".gone-")))] = gid
+    return found
 
 
 def _clusters(data: Path) -> list[_Found]:

@@ -14,7 +14,7 @@ import subprocess
 import tempfile
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -51,11 +51,13 @@ class Lab:
     def cluster(self, *, pools: tuple[PoolSpec, ...] = (), members: int = 1) -> StepContext:
         """A new cluster: nothing of it exists yet."""
         spec = make_spec(pools=pools, members=members)
+        known = {"slurm-jwt-key": secrets.token_bytes(32)}
         context = StepContext(
             spec=spec,
             settings={"site": "lab"},
-            secrets={"slurm-jwt-key": secrets.token_bytes(32)},
+            secrets=known,
             ports=free_ports(30),
+            keep=lambda name, value, _: known.update({name: value}),
         )
         self.contexts[spec.name] = context
         return context
@@ -128,12 +130,15 @@ class Lab:
         shutil.rmtree(self.settings.data)
 
 
-def open_lab(above: str = "/var/lib") -> Lab:
+SLURM = ("machines", "fabric", "slurm")
+
+
+def open_lab(above: str = "/var/lib", concerns: Collection[str] = SLURM, kube: Path | None = None) -> Lab:
     """A lab in a folder of its own that other users may pass through; not in /tmp, which jobs do not see."""
     data = Path(tempfile.mkdtemp(prefix="freehold-lab-", dir=above))
     data.chmod(0o711)
-    settings = LocalSettings(data=data, system_user="freehold")
-    return Lab(settings, {step.name: step for step in steps(settings)})
+    settings = LocalSettings(data=data, system_user="freehold", kube=kube)
+    return Lab(settings, {step.name: step for step in steps(settings, concerns)})
 
 
 def make_spec(*, pools: tuple[PoolSpec, ...] = (), members: int = 1) -> ClusterSpec:
