@@ -6,6 +6,8 @@ import pytest
 from django.db import connection
 from pytest_django import DjangoDbBlocker
 
+from tests.kube.fixtures import kube_server  # noqa: F401  # a fixture is found by its name
+
 
 @pytest.fixture(scope="session")
 def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> None:

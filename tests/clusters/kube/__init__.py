@@ -1,0 +1,1 @@
+"""The client of API servers and what drivers share, without a server."""

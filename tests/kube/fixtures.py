@@ -1,0 +1,27 @@
+"""The session's API server. Imported by tests/conftest.py, so what is heavy is imported when it is used."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.kube.server import KubeServer
+
+
+@pytest.fixture(scope="session")
+def kube_server() -> Iterator[KubeServer]:
+    """A real etcd and kube-apiserver with every CRD of tests/kube/crds; one per worker."""
+    from setup.kube import find  # noqa: PLC0415
+    from tests.kube import crds, server  # noqa: PLC0415
+
+    running = server.KubeServer(find(Path(__file__).resolve().parents[2]))
+    try:
+        running.start()
+        crds.install(running.client)
+        yield running
+    finally:
+        running.stop()
