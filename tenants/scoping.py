@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import uuid
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Self, TypeVar
 
 from django.core.exceptions import ValidationError
@@ -57,3 +59,11 @@ def get_visible(
         raise NotVisible from error
     require(actor, action)
     return found
+
+
+def find_visible(
+    rows: models.QuerySet[ModelT], actor: Actor, keys: Collection[uuid.UUID]
+) -> dict[uuid.UUID, ModelT]:
+    """Those of the rows that the actor may see, by key; what the role may do with them is `may`'s to say."""
+    assert isinstance(rows, TenantQuerySet)  # noqa: S101  # a programming error, not input
+    return {row.pk: row for row in rows.for_actor(actor).filter(pk__in=keys)}

@@ -4,40 +4,26 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any
 from urllib.parse import parse_qs
 
 import structlog
-from channels.db import database_sync_to_async
 from channels.generic.websocket import AsyncWebsocketConsumer
-from django.core.cache import cache
-from redis.exceptions import RedisError
 
-from portal.lib.errors import FreeholdError
-from tenants.actor import Actor
-from tenants.live.fragments import render_fragment
-from tenants.live.registry import KINDS, LiveKind
-from tenants.live.topics import Topic, version_of
-from tenants.live.viewer import actor_now
-from tenants.scoping import get_visible
+from tenants.live.desk import Desk
+from tenants.live.looks import Join, Look, Subscription, join_all, look_all
+from tenants.live.viewer import language_of
 
 log = structlog.get_logger(__name__)
 
 MOST_TOPICS = 20
 GATHER = 0.25  # seconds in which changes become one delivery
 CHECK_EVERY = 30.0  # seconds between looks at the right when nothing is delivered
-KEEP = 120  # seconds that a rendered fragment is kept for other viewers
 NOT_TALKED_TO, SIGNED_OUT, NOTHING_VISIBLE, FAILED = 4400, 4401, 4404, 1011
 
 
-@dataclass(slots=True)
-class Subscription:
-    """One topic of the page, and the version that the page shows."""
-
-    known: LiveKind
-    topic: Topic
-    version: int
+_joins, _looks = Desk(join_all), Desk(look_all)
 
 
 class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # Channels has no types
@@ -47,6 +33,7 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # Channels ha
         """Accept first: a browser sees the code of a close only after that."""
         self.slug: str = self.scope["url_route"]["kwargs"]["tenant"]
         self.session_key: str | None = self.scope["session"].session_key
+        self.language = language_of(self.scope)
         self.subscriptions: dict[str, Subscription] = {}
         self.changed: set[str] = set()
         self.role: str | None = None
@@ -54,15 +41,16 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # Channels ha
         self.gathering = False
         await self.accept()
         wanted = _parse(self.scope["query_string"])
-        self.role, found = await database_sync_to_async(_subscribe)(self.session_key, self.slug, wanted)
+        joined = await _joins.ask(Join((self.session_key, self.slug), wanted))
+        self.role = joined.role
         if self.role is None:
             await self.close(SIGNED_OUT)
-        elif not found:
+        elif not joined.found:
             await self.close(NOTHING_VISIBLE)
         else:
-            await self._join(found)
+            await self._join(joined.found)
 
-    async def _join(self, found: list[Subscription]) -> None:
+    async def _join(self, found: Sequence[Subscription]) -> None:
         """Into the groups first, then a look at the versions: nothing can fall between the two."""
         self.subscriptions = {one.topic.name: one for one in found}
         for name in self.subscriptions:
@@ -103,16 +91,17 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # Channels ha
         """Check the right afresh, then send what changed; with nothing changed only check."""
         due = [self.subscriptions[name] for name in self.changed if name in self.subscriptions]
         self.changed.clear()
-        role, sent, lost = await database_sync_to_async(_look)(
-            self.session_key, self.slug, list(self.subscriptions.values()), due, self.role
+        everything = list(self.subscriptions.values())
+        seen = await _looks.ask(
+            Look((self.session_key, self.slug), self.language, self.role, everything, due)
         )
-        if role is None:
+        if seen.role is None:
             await self.close(SIGNED_OUT)
             return
-        self.role = role
-        for html in sent:
+        self.role = seen.role
+        for html in seen.sent:
             await self.send(text_data=html)
-        for name in lost:
+        for name in seen.lost:
             self.subscriptions.pop(name, None)
             await self.channel_layer.group_discard(name, self.channel_name)
         if not self.subscriptions:
@@ -141,67 +130,3 @@ def _parse(query: bytes) -> list[tuple[str, uuid.UUID, int]]:
         except ValueError:
             continue
     return wanted
-
-
-def _subscribe(
-    session_key: str | None, slug: str, wanted: list[tuple[str, uuid.UUID, int]]
-) -> tuple[str | None, list[Subscription]]:
-    """The role, and the wanted topics whose object the actor may see."""
-    actor = actor_now(session_key, slug)
-    if actor is None:
-        return None, []
-    found = []
-    for kind, key, version in wanted:
-        known = KINDS.get(kind)
-        if known is None:
-            continue
-        try:
-            row = get_visible(known.rows(), actor, key, known.action)
-        except FreeholdError:
-            continue
-        found.append(Subscription(known, known.topic(row), version))
-    return actor.role, found
-
-
-def _look(
-    session_key: str | None,
-    slug: str,
-    everything: list[Subscription],
-    due: list[Subscription],
-    old_role: str | None,
-) -> tuple[str | None, list[str], list[str]]:
-    """The role now, the fragments to send, and the names of topics that are no longer visible."""
-    actor = actor_now(session_key, slug)
-    if actor is None:
-        return None, [], []
-    same_role = actor.role == old_role
-    sent, lost = [], []
-    for one in due if same_role else everything:
-        version = version_of(one.topic)
-        if same_role and version <= one.version:
-            continue
-        try:
-            sent.append(_fragment(one, actor, version))
-        except FreeholdError:
-            lost.append(one.topic.name)
-        one.version = version
-    return actor.role, sent, lost
-
-
-def _fragment(one: Subscription, actor: Actor, version: int) -> str:
-    """Rendered once for all viewers of a role; the row is found through the door for each of them."""
-    known = one.known
-    row = get_visible(known.rows(), actor, one.topic.object_id, known.action)
-    viewer = actor.user.pk.hex if known.per_user and actor.user is not None else ""
-    key = f"live:{one.topic.name}:{known.etag(version, row)}:{actor.role}:{viewer}"
-    try:
-        if (html := cache.get(key)) is not None:
-            return str(html)
-    except (RedisError, OSError):
-        return render_fragment(known, actor, row, version=version, oob=True)
-    html = render_fragment(known, actor, row, version=version, oob=True)
-    try:
-        cache.set(key, html, KEEP)
-    except (RedisError, OSError) as error:
-        log.warning("fragment not kept", error=type(error).__name__)
-    return html

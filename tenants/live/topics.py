@@ -6,12 +6,9 @@ import uuid
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-import structlog
-from asgiref.sync import async_to_sync
-from channels.layers import get_channel_layer
 from django.db import connection, transaction
 
-log = structlog.get_logger(__name__)
+from tenants.live import sender
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +62,4 @@ def publish(topic: Topic) -> int:
 
 
 def _send(topic: Topic, version: int) -> None:
-    layer = get_channel_layer()
-    async_to_sync(layer.group_send)(
-        topic.name, {"type": "topic.changed", "topic": topic.name, "version": version}
-    )
+    sender.put(topic.name, version)

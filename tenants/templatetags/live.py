@@ -34,7 +34,7 @@ def live(context: template.Context, kind: str, row: models.Model) -> SafeString:
     known = KINDS[kind]
     topic = known.topic(row)
     version = _version(context, topic)
-    etag = known.etag(version, row)
+    etag = (context.get("live_etags") or {}).get(topic.name) or known.etag(version, row)
     return format_html(
         'id="live-{}-{}" data-region hx-get="{}" hx-trigger="every 30s, poll from:body" hx-target="this"'
         ' hx-swap="outerHTML" hx-disinherit="hx-target hx-swap" hx-headers=\'{{"If-None-Match": "{}"}}\'{}',

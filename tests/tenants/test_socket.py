@@ -90,7 +90,7 @@ async def test_a_change_reaches_the_page_as_the_same_fragment(world: World) -> N
         assert html.startswith(f'<div class="stack-l" id="live-members-{world.tenant.pk.hex}"')
         assert 'hx-swap-oob="true"' in html
         assert "Viewer" in html
-        assert r"\&quot;1\&quot;" in html
+        assert r"\&quot;1-en\&quot;" in html
 
 
 async def test_changes_of_a_moment_are_one_delivery(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -208,7 +208,7 @@ async def test_a_fragment_is_rendered_once_for_all_viewers_of_a_role(
         rendered.append(args[1].role)
         return real(*args, **kwargs)
 
-    monkeypatch.setattr(consumer, "render_fragment", counting)
+    monkeypatch.setattr(fragments, "render_fragment", counting)
     second = await sync(make_member, world.tenant)
     async with (
         opened(world, world.rui) as one,
