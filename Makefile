@@ -27,6 +27,9 @@ soak: ## the long form of the tests
 shots: ## a picture of every page, into shots/
 	@exec $(SETUP) test -- $(PYTHON) -m tests.e2e.shots
 
+messages: ## bring the translations up to the sources; then fill what is empty in locale/
+	@exec $(SETUP) test -- $(PYTHON) -m tests.messages
+
 cases: ## the cases from the field, each with its tests
 	@exec $(SETUP) test -- $(PYTHON) -m tests.cases
 

@@ -6,7 +6,9 @@ import os
 import signal
 
 from celery import Celery
-from celery.signals import worker_process_init
+from celery.signals import task_prerun, worker_process_init
+from django.conf import settings
+from django.utils import translation
 
 from portal.lib import processes
 
@@ -22,4 +24,10 @@ def _end_with_the_worker(**_: object) -> None:
     processes.die_with_parent(signal.SIGKILL)
 
 
+def _speak_one_language(**_: object) -> None:
+    """What a task writes down is in one language; only mails are in their readers' (see the outbox)."""
+    translation.activate(settings.LANGUAGE_CODE)
+
+
+task_prerun.connect(_speak_one_language)
 worker_process_init.connect(_end_with_the_worker)

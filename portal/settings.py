@@ -61,6 +61,7 @@ MIDDLEWARE = [
     "tenants.middleware.RequestIdMiddleware",
     "csp.middleware.CSPMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.locale.LocaleMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
@@ -290,7 +291,13 @@ STORAGES = {
     },
 }
 WHITENOISE_AUTOREFRESH = WHITENOISE_USE_FINDERS = MODE == "test"  # tests collect nothing
-LANGUAGE_CODE = "en"
+LANGUAGE_CODE = "en"  # of workers, the audit trail and whoever asks for a language that is not here
+LANGUAGES = [("en", "English"), ("de", "Deutsch")]
+LOCALE_PATHS = [BASE_DIR / "locale"]
+LANGUAGE_COOKIE_AGE = 365 * 86400
+LANGUAGE_COOKIE_SAMESITE = "Lax"
+LANGUAGE_COOKIE_HTTPONLY = True
+LANGUAGE_COOKIE_SECURE = HTTPS
 USE_I18N = True
 USE_TZ = True
 TIME_ZONE = "UTC"

@@ -16,7 +16,8 @@ PYTHON = ("python3-venv",)
 STORES = ("postgresql", "redis-server")
 SLURM = ("slurmctld", "slurmd", "slurmrestd", "slurm-client", "slurm-wlm-jwt-plugin", "munge")
 BROWSER = ("chromium", "fonts-dejavu-core", "fonts-liberation")
-PACKAGES = {"run": PYTHON + STORES + SLURM, "test": PYTHON + STORES + SLURM + BROWSER}
+WORDS = ("gettext",)  # the tests compare the catalogue with the sources
+PACKAGES = {"run": PYTHON + STORES + SLURM, "test": PYTHON + STORES + SLURM + BROWSER + WORDS}
 SERVICES = ("postgresql", "redis-server", "slurmctld", "slurmd", "slurmrestd", "munge")
 
 POLICY = Path("/usr/sbin/policy-rc.d")

@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from django.conf import settings
 from django.db import models, transaction
+from django.utils import translation
 
 from portal.lib.types import JSONDict
 from tenants.actor import Actor
@@ -53,7 +55,8 @@ def command(
             detail=detail or {},
         )
         yield done
-        _write(done)
+        with translation.override(settings.LANGUAGE_CODE):  # the trail is in one language, whoever acts
+            _write(done)
         for topic in dict.fromkeys(done.topics):
             publish(topic)
 

@@ -8,7 +8,9 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import asdict, dataclass
 
 from channels.db import database_sync_to_async
+from django.conf import settings
 from django.db.models import Q
+from django.utils import translation
 
 from portal.lib import cells, clock
 from portal.lib.types import JSONDict
@@ -98,7 +100,9 @@ def stream(rows: Rows, form: str, *, up_to: int) -> Iterator[bytes]:
         yield cells.csv_line(HEAD).encode()
     rows, key = rows.select_related("tenant"), up_to + 1
     while batch := list(rows.filter(pk__lt=key)[:BATCH]):
-        yield chunk_of(batch).encode()
+        with translation.override(settings.LANGUAGE_CODE):  # a file is for programs: always the same words
+            chunk = chunk_of(batch)
+        yield chunk.encode()
         key = batch[-1].pk
 
 

@@ -9,58 +9,63 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from django.utils.translation import gettext_lazy as _
+
+from portal.lib.types import Words
+
 
 class FreeholdError(Exception):
     """Something a person is told about: what happened, and what to do."""
 
     status = 500
-    title = "Something went wrong"
+    title: Words = _("Something went wrong")
 
-    def __init__(self, message: str = "", *, hint: str = "") -> None:
-        super().__init__(message or self.title)
-        self.message = message or self.title
-        self.hint = hint
+    def __init__(self, message: Words = "", *, hint: Words = "") -> None:
+        self.message, self.hint = str(message or self.title), str(hint)
+        super().__init__(self.message)
 
 
 class NotVisible(FreeholdError):
     """The thing does not exist, or not for this actor: both look the same."""
 
     status = 404
-    title = "There is nothing here for you"
+    title: Words = _("There is nothing here for you")
 
 
 class NotAllowed(FreeholdError):
     """The actor sees the thing but may not do this."""
 
     status = 403
-    title = "Your role does not allow this"
+    title: Words = _("Your role does not allow this")
 
 
 class WrongState(FreeholdError):
     """The thing is not in a state in which this can be done; the message names the state."""
 
     status = 409
-    title = "This changed meanwhile"
+    title: Words = _("This changed meanwhile")
 
 
 class BadInput(FreeholdError):
     """Input that was refused. `fields` maps a form field to its message; "" is the whole form."""
 
     status = 400
-    title = "Some of what you entered cannot be used"
+    title: Words = _("Some of what you entered cannot be used")
 
-    def __init__(self, message: str = "", *, hint: str = "", fields: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, message: Words = "", *, hint: Words = "", fields: Mapping[str, Words] | None = None
+    ) -> None:
         super().__init__(message, hint=hint)
-        self.fields: dict[str, str] = dict(fields or {})
+        self.fields: dict[str, str] = {name: str(told) for name, told in (fields or {}).items()}
 
 
 class OutsideError(FreeholdError):
     """An outside system did not do what was asked; `reason` is a CamelCase word for pages and metrics."""
 
     status = 502
-    title = "A system behind the portal did not answer"
+    title: Words = _("A system behind the portal did not answer")
 
-    def __init__(self, reason: str, message: str, *, hint: str = "") -> None:
+    def __init__(self, reason: str, message: Words, *, hint: Words = "") -> None:
         super().__init__(message, hint=hint)
         self.reason = reason
 

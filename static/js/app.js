@@ -6,6 +6,8 @@
   const $$ = (selector, inside = document) => [...inside.querySelectorAll(selector)];
   const byId = (id) => document.getElementById(id);
   const on = (type, handler, target = document, options) => target.addEventListener(type, handler, options);
+  // Words: components/say.html.
+  const say = (name, value) => (body.dataset[`say${name}`] || "").replace("{}", value);
 
   // Theme: a cookie, so that the server writes data-theme and nothing flashes.
   function switchTheme() {
@@ -15,24 +17,24 @@
     document.cookie = `theme=${root.dataset.theme}; path=/; max-age=31536000; samesite=lax${secure}`;
   }
 
-  // Times: the server's clock counts, not this machine's.
+  // Times: by the server's clock.
   const back = performance.getEntriesByType("navigation")[0]?.type === "back_forward";
   const skew = body.dataset.now && !back ? Date.parse(body.dataset.now) - Date.now() : 0;
   const now = () => Date.now() + skew;
-  const format = (options) => new Intl.DateTimeFormat(undefined, options);
-  const clock = format({ hour: "2-digit", minute: "2-digit" });
-  const day = format({ month: "short", day: "numeric", hour: "2-digit", minute: "2-digit" });
+  const format = (options) => new Intl.DateTimeFormat(root.lang, options);
+  const time = { hour: "2-digit", minute: "2-digit" };
+  const clock = format(time), day = format({ month: "short", day: "numeric", ...time });
   const full = format({ dateStyle: "medium", timeStyle: "long" });
   const two = (n) => String(n).padStart(2, "0");
+  const ago = (n, unit, numeric) => new Intl.RelativeTimeFormat(root.lang, { style: "short", numeric }).format(n, unit);
+  // What comes is rounded to the nearest: a new invitation ends in 7 days.
   function brief(s) {
-    const [size, unit] = [[86400, "d"], [3600, "h"], [60, "min"]].find(([least]) => s >= least) || [1, "s"];
-    return `${Math.floor(s / size)} ${unit}`;
+    const [size, unit] = [[86400, "day"], [3600, "hour"], [60, "minute"]].find(([least]) => Math.abs(s) >= least) || [1, "second"];
+    return ago(-(s < 0 ? Math.round : Math.floor)(s / size), unit);
   }
   function relative(at) {
     const s = Math.round((now() - at) / 1000);
-    if (Math.abs(s) > 604800) return day.format(at);
-    if (s < 2) return s < -1 ? `in ${brief(-s)}` : "just now";
-    return `${brief(s)} ago`;
+    return Math.abs(s) > 604800 ? day.format(at) : Math.abs(s) < 2 ? ago(0, "second", "auto") : brief(s);
   }
   function spell(value) {
     const s = Math.max(0, Math.floor(value)), m = Math.floor(s / 60), h = Math.floor(m / 60);
@@ -53,12 +55,12 @@
       element.classList.toggle("late", late);
       element.closest("[data-region]")?.classList.toggle("is-late", late);
       const then = Date.parse(since || asOf);
-      write(element, late ? `not reachable since ${(now() - then > 72e6 ? day : clock).format(then)}` : `as of ${brief(s)} ago`);
+      write(element, late ? say("Since", (now() - then > 72e6 ? day : clock).format(then)) : say("Age", brief(s)));
     }
     for (const element of $$("[data-elapsed]")) write(element, spell((now() - Date.parse(element.dataset.elapsed)) / 1000));
   }
 
-  // Toasts leave by themselves; red ones stay.
+  // Red toasts stay.
   function settleToasts() {
     for (const element of $$("#toasts > :not([data-timed])")) {
       element.dataset.timed = "";
@@ -73,7 +75,7 @@
     settleToasts();
   }
 
-  // Busy: a line at the top of the window, from half a second on, while something that a person did is under way.
+  // Busy: a line at the top, from half a second on, while something that a person did is under way.
   let under = 0;
   function busy(more) {
     under = Math.max(0, under + more);
@@ -92,11 +94,11 @@
     busy(-1);
   });
 
-  // Forms: sent once; given back when the page comes back.
+  // Forms: sent once.
   const token = () => /(?:^|; )csrftoken=(\w+)/.exec(document.cookie)?.[1];
   on("submit", (event) => {
     const form = event.target;
-    // A person who signed in again in another tab has a new token; this page's form still goes through.
+    // Who signed in again in another tab has a new token; this page's form still goes through.
     const field = $("[name=csrfmiddlewaretoken]", form);
     if (field) field.value = token() || field.value;
     if (!form.matches("[data-once]")) return;
@@ -106,8 +108,8 @@
     const button = event.submitter || $("button:not([type=button])", form);
     if (!button) return;
     button.dataset.words = button.innerHTML;
-    // A disabled button's name and value are not sent, so it is disabled after the form was read.
-    setTimeout(() => { button.disabled = true; button.textContent = button.dataset.sendingText || "Sending…"; });
+    // A disabled button's name and value are not sent: disabled after the form was read.
+    setTimeout(() => { button.disabled = true; button.textContent = button.dataset.sendingText || say("Sending"); });
   }, document, true);
   function release(form) {
     if ("sending" in form.dataset) busy(-1);
@@ -166,10 +168,10 @@
       await navigator.clipboard.writeText(button.dataset.copy ?? source.innerText);
     } catch {
       getSelection().selectAllChildren(source);
-      said = "Press Ctrl+C";
+      said = "Select";
     }
     button.dataset.words = button.innerHTML;
-    button.innerHTML = `<span class="done" role="status">${said}</span>`;
+    button.innerHTML = `<span class="done" role="status">${say(said)}</span>`;
     setTimeout(() => { button.innerHTML = button.dataset.words; delete button.dataset.words; }, 1600);
   }
   on("click", (event) => {
@@ -198,7 +200,7 @@
     if (changes.some(({ target }) => (target.nodeType === 1 ? target : target.parentElement)?.closest(".output"))) tail();
   }).observe(body, { childList: true, characterData: true, subtree: true });
 
-  // Focus and open details survive a swap. Without an id: the first of the same kind, address and words.
+  // Focus and open details survive a swap; without an id: the first of the same looks.
   const looks = (element) => [element.tagName, element.getAttribute("href"), element.ariaLabel, element.textContent].join();
   let kept = null;
   function keep() {
@@ -223,7 +225,7 @@
   for (const type of ["htmx:beforeSwap", "htmx:wsBeforeMessage"]) on(type, keep);
   for (const type of ["htmx:afterSettle", "htmx:wsAfterMessage"]) on(type, fresh);
 
-  // Live: while the socket is down, regions with hx-trigger="every 30s, poll from:body" ask every 5 s.
+  // Live: while the socket is down, regions ask every 5 s.
   const poll = () => document.hidden || body.dispatchEvent(new Event("poll"));
   let timer = 0, opened = false, leaving = false;
   function down() {
@@ -240,7 +242,7 @@
   });
   on("htmx:wsClose", ({ detail }) => {
     const { code } = detail.event;
-    if (code === 4401) { gone(); return; }
+    if (code === 4401) return gone();
     down();
     // The extension itself comes back after 1006 and 1011 to 1013.
     if ([1000, 1001, 1005].includes(code) && !leaving) setTimeout(() => detail.socketWrapper.reconnect(), 2000);
@@ -262,7 +264,7 @@
   function gone() {
     fetch(location.href, { method: "HEAD", redirect: "manual" }).then(({ status }) => status === 404 ? location.reload() : signedOut(), signedOut);
   }
-  // A whole error page never lands in a region: what it says becomes a toast. Fragments bring their own.
+  // A whole error page never lands in a region: what it says becomes a toast.
   const whole = (text) => /^\s*<!doctype/i.test(text);
   on("htmx:beforeSwap", ({ detail }) => {
     const { xhr, requestConfig } = detail;
@@ -273,16 +275,16 @@
     else if (xhr.status === 404 && requestConfig.elt.matches("[data-region]")) gone();
     else if (requestConfig.verb !== "get" && (whole(xhr.responseText) || !xhr.responseText)) {
       const page = new DOMParser().parseFromString(xhr.responseText, "text/html");
-      toast(["h1", ".prose p"].map((part) => $(part, page)?.textContent).filter(Boolean).join(": ") || `Not done: the portal answered ${xhr.status}.`);
+      toast(["h1", ".prose p"].map((part) => $(part, page)?.textContent).filter(Boolean).join(": ") || say("Refused", xhr.status));
     }
   });
   on("htmx:sendError", ({ detail: { requestConfig } }) => {
     if (requestConfig.verb === "get") down();
-    else toast("The portal did not answer. What you typed is still here: try again.");
+    else toast(say("Silent"));
   });
 
   const zone = $("[data-zone]");
-  if (zone) zone.textContent = `Times are in ${Intl.DateTimeFormat().resolvedOptions().timeZone}.`;
+  if (zone) zone.textContent = say("Zone", Intl.DateTimeFormat().resolvedOptions().timeZone);
   $("[data-focus]")?.focus();
   fresh();
   setInterval(() => document.hidden || tick(), 1000);

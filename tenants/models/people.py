@@ -36,6 +36,9 @@ class User(AbstractBaseUser):
     name = models.CharField(max_length=200, blank=True)
     email = models.EmailField(max_length=254, blank=True, help_text="As last told by the issuer; not a key.")
     email_verified = models.BooleanField(default=False)
+    language = models.CharField(
+        max_length=10, blank=True, help_text="As last chosen or signed in with: that of mails."
+    )
     is_active = models.BooleanField(default=True)
     session_salt = models.CharField(max_length=32, default=new_session_salt)
     created_at = models.DateTimeField(auto_now_add=True)

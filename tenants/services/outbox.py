@@ -19,11 +19,12 @@ from django.core.mail.backends.base import BaseEmailBackend
 from django.db import transaction
 from django.db.models import F
 from django.template.loader import render_to_string
+from django.utils import translation
 
 from portal.lib import clock, crypto
 from portal.lib.errors import PermanentError
 from portal.lib.mail import one_line
-from portal.lib.types import JSONDict
+from portal.lib.types import JSONDict, Words
 from tenants.models import OutboxMail, User
 
 log = structlog.get_logger(__name__)
@@ -37,19 +38,28 @@ MOST_UNCLEAR = 2
 
 
 def queue_mail(
-    *, to: str, subject: str, template: str, context: JSONDict, kind: str, about_id: uuid.UUID | None = None
+    *,
+    to: str,
+    subject: Words,
+    template: str,
+    context: JSONDict,
+    kind: str,
+    about_id: uuid.UUID | None = None,
+    language: str | None = None,
 ) -> OutboxMail:
     """Write a mail into the outbox. Needs the open transaction of the command that it tells of.
 
     `template` is a plain text of templates/mail; it gets `context`, `url` (PUBLIC_URL) and `product`.
+    It is written in `language`, else in that of the person known by the address; what the subject and
+    the context say in words is lazy therefore (`format_lazy`, `gettext_lazy`).
     """
     assert transaction.get_connection().in_atomic_block  # noqa: S101  # else it could tell what never was
-    body = render_to_string(
-        template, context | {"url": settings.PUBLIC_URL, "product": settings.PRODUCT_NAME}, using="mail"
-    )
+    more = {"url": settings.PUBLIC_URL, "product": settings.PRODUCT_NAME}
+    with translation.override(language or _language_of(to)):
+        head, body = one_line(str(subject)), render_to_string(template, context | more, using="mail")
     return OutboxMail.objects.create(
         to=to,
-        subject=one_line(subject),
+        subject=head,
         sealed_body=crypto.seal(body.encode()),
         kind=kind,
         about_id=about_id,
@@ -61,7 +71,12 @@ def queue_mail_to(person: User, **mail: object) -> OutboxMail | None:
     """As queue_mail, to a person's verified address; nothing for who has none or is suspended."""
     if not (person.is_active and person.email and person.email_verified):
         return None
-    return queue_mail(to=person.email, **mail)  # type: ignore[arg-type]  # the same keywords
+    return queue_mail(to=person.email, language=person.language or None, **mail)  # type: ignore[arg-type]  # the same keywords
+
+
+def _language_of(address: str) -> str:
+    known = User.objects.filter(email__iexact=address, email_verified=True).exclude(language="")
+    return known.values_list("language", flat=True).first() or settings.LANGUAGE_CODE
 
 
 def take_back_mail(*, about_id: uuid.UUID, why: str) -> None:

@@ -41,6 +41,13 @@ def sign_out_person(*, actor: Actor) -> None:
         pass
 
 
+def keep_language(person: User, language: str | None) -> None:
+    """Note the language that a person reads; their mails are written in it. A habit, and no event."""
+    if language and person.language != language:
+        User.objects.filter(pk=person.pk).update(language=language)
+        person.language = language
+
+
 def _find(claims: Claims) -> OidcIdentity | None:
     return (
         OidcIdentity.objects.select_related("user")

@@ -9,11 +9,13 @@ from django.contrib.auth import login, logout
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils.translation import get_language
+from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_POST
 
 from portal.lib.errors import FreeholdError, NotAllowed
-from tenants.services.people import sign_in_person, sign_out_person
+from tenants.services.people import keep_language, sign_in_person, sign_out_person
 from tenants.signin import provider
 from tenants.signin.session import HINT_KEY, IDENTITY_KEY, SID_KEY
 from tenants.web import TenantRequest, safe_next
@@ -49,6 +51,7 @@ def callback(request: TenantRequest) -> HttpResponse:
         identity = sign_in_person(actor=request.actor, claims=claims)
     except FreeholdError as error:
         return _failed(request, error, then)
+    keep_language(identity.user, get_language())
     login(request, identity.user, backend=BACKEND)  # with a new session key
     request.session.set_expiry(None)
     request.session[IDENTITY_KEY] = identity.pk
@@ -69,7 +72,7 @@ def signout(request: TenantRequest) -> HttpResponse:
         back = f"{settings.PUBLIC_URL}/"
         target = provider.end_session_url(hint, issuer=identity.issuer, back_to=back)
     if target is None:
-        messages.info(request, "You are signed out.")
+        messages.info(request, _("You are signed out."))
     return redirect(target or "home")
 
 

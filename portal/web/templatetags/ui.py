@@ -9,9 +9,12 @@ from django import template
 from django.templatetags.static import static
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from portal.lib import clock
 from portal.web.status import look_of
+from tenants.models import Role
 
 register = template.Library()
 NOTHING = "\N{EN DASH}"
@@ -73,6 +76,12 @@ def model_icon(name: str) -> str:
     return MODEL_ICONS.get(name, "audit")
 
 
+@register.filter
+def role_word(role: str) -> str:
+    """The word of a role; one that we no longer know is shown as it is."""
+    return str(Role(role).label) if role in Role.values else role
+
+
 @register.simple_tag
 def badge(status: object, word: object = "", size: str = "") -> SafeString:
     """A status as colour, icon and word; `word` replaces the usual word, `size` is "" or "lg"."""
@@ -105,11 +114,14 @@ def age(
 ) -> SafeString:
     """How old a live region's facts are; grey when older than `late_after` seconds or known unreachable."""
     if not as_of:
-        return format_html('<span class="age late">{}</span>', "not seen yet")
+        return format_html('<span class="age late">{}</span>', _("not seen yet"))
     seconds = max(0, int((clock.now() - as_of).total_seconds()))
     late = bool(unreachable_since) or seconds > late_after
     since = unreachable_since or as_of
-    text = f"not reachable since {since.astimezone(UTC):%H:%M} UTC" if late else f"as of {brief(seconds)} ago"
+    if late:
+        text = _("not reachable since {}").format(f"{since.astimezone(UTC):%H:%M} UTC")
+    else:
+        text = _("as of {}").format(ago(seconds))
     return format_html(
         '<span class="age{}" data-as-of="{}" data-late-after="{}"{}>{}</span>',
         " late" if late else "",
@@ -120,12 +132,13 @@ def age(
     )
 
 
-def brief(seconds: int) -> str:
-    """A short age: 4 s, 12 min, 3 h, 9 d."""
-    for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):
-        if seconds >= size:
-            return f"{seconds // size} {unit}"
-    return f"{seconds} s"
+def ago(seconds: int) -> str:
+    """A short age, in the words that the browser's own Intl uses: 4 sec. ago, 12 min. ago, 9 days ago."""
+    if seconds >= 86400:
+        return ngettext("{} day ago", "{} days ago", seconds // 86400).format(seconds // 86400)
+    if seconds >= 3600:
+        return _("{} hr. ago").format(seconds // 3600)
+    return _("{} min. ago").format(seconds // 60) if seconds >= 60 else _("{} sec. ago").format(seconds)
 
 
 @register.filter
@@ -149,7 +162,7 @@ def bar(parts: Iterable[Mapping[str, object]], unit: str = "") -> SafeString:
     total = sum(value for _, value, _ in rows) or 1.0
     drawn: list[tuple[str, str, str]] = []
     x = 0.0
-    for _, value, colour in rows:
+    for _label, value, colour in rows:
         width = 100 * value / total
         drawn.append((colour, f"{x:.2f}%", f"{width:.2f}%"))
         x += width
