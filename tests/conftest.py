@@ -6,7 +6,7 @@ import pytest
 from django.db import connection
 from pytest_django import DjangoDbBlocker
 
-from tests.kube.fixtures import kube_server  # noqa: F401  # a fixture is found by its name
+from tests.kube.fixtures import kube_server, platform  # noqa: F401  # fixtures are found by their names
 
 
 @pytest.fixture(scope="session")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
+    from tests.kube.platform_proxy import PlatformProxy
     from tests.kube.server import KubeServer
 
 
@@ -16,12 +17,22 @@ if TYPE_CHECKING:
 def kube_server() -> Iterator[KubeServer]:
     """A real etcd and kube-apiserver with every CRD of tests/kube/crds; one per worker."""
     from setup.kube import find  # noqa: PLC0415
-    from tests.kube import crds, server  # noqa: PLC0415
+    from tests.kube import crds, platform_crds, server  # noqa: PLC0415
 
     running = server.KubeServer(find(Path(__file__).resolve().parents[2]))
     try:
         running.start()
-        crds.install(running.client)
+        crds.install(running.client, platform_crds.documents())
         yield running
     finally:
         running.stop()
+
+
+@pytest.fixture(scope="session")
+def platform(kube_server: KubeServer) -> Iterator[PlatformProxy]:
+    """The vCluster Platform in front of the session's API server."""
+    from tests.kube.platform_proxy import PlatformProxy  # noqa: PLC0415
+
+    proxy = PlatformProxy(kube_server)
+    yield proxy
+    proxy.close()

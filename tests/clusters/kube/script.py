@@ -59,7 +59,7 @@ class Script:
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True)
         self._thread.start()
 
-    def client(self, *, token: str = "some", ca: bytes | None = None) -> KubeClient:
+    def client(self, *, token: str = "", ca: bytes | None = None) -> KubeClient:
         """A client of it."""
         return KubeClient(Access(self.url, ca or self.authority.certificate, token=token), timeout=5)
 
