@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from django.apps import AppConfig
+from django.utils.translation import gettext_lazy as _
 
 
 class JobsConfig(AppConfig):
     """Use."""
 
     name = "jobs"
-    verbose_name = "Slurm jobs"
+    verbose_name = _("Slurm jobs")
 
     def ready(self) -> None:
         """Tell the live pages what there is to show."""
@@ -21,11 +22,11 @@ class JobsConfig(AppConfig):
         hooks.membership_changed.append(leavers.membership_changed)
         audit.register_verbs(
             {
-                "job.submitted": "submitted a job:",
-                "job.accepted": "got a job accepted:",
-                "job.refused": "got a job refused:",
-                "job.unclear": "lost the answer to a submit:",
-                "job.sent_again": "sent a job again:",
-                "job.cancelled": "cancelled the job",
+                "job.submitted": _("submitted a job:"),
+                "job.accepted": _("got a job accepted:"),
+                "job.refused": _("got a job refused:"),
+                "job.unclear": _("lost the answer to a submit:"),
+                "job.sent_again": _("sent a job again:"),
+                "job.cancelled": _("cancelled the job"),
             }
         )

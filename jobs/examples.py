@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from django.utils.translation import gettext_lazy as _
+
+from portal.lib.types import Words
+
 
 @dataclass(frozen=True, slots=True)
 class Example:
     """A built-in template of the new job form."""
 
     name: str  # in the address
-    title: str
-    text: str
+    title: Words
+    text: Words
     script: str
     fields: dict[str, str] = field(default_factory=dict)
 
@@ -19,8 +23,8 @@ class Example:
 EXAMPLES = (
     Example(
         "hello-gpu",
-        "Hello, GPU",
-        "Asks for one GPU and says which one it got.",
+        _("Hello, GPU"),
+        _("Asks for one GPU and says which one it got."),
         """\
 #!/bin/bash
 #SBATCH --job-name=hello-gpu
@@ -34,8 +38,8 @@ if command -v nvidia-smi > /dev/null; then nvidia-smi; fi
     ),
     Example(
         "progress",
-        "Python with progress",
-        "Counts for a minute and writes how far it is.",
+        _("Python with progress"),
+        _("Counts for a minute and writes how far it is."),
         """\
 #!/usr/bin/env python3
 #SBATCH --job-name=progress
@@ -52,8 +56,8 @@ print("done")
     ),
     Example(
         "sweep",
-        "Array sweep",
-        "Four tasks, two at a time, each with a value of its own.",
+        _("Array sweep"),
+        _("Four tasks, two at a time, each with a value of its own."),
         """\
 #!/bin/bash
 #SBATCH --job-name=sweep

@@ -7,6 +7,7 @@ import uuid
 
 from django.db import models
 from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
 
 from clusters.models import Cluster, SlurmIdentity
 from tenants.models import User
@@ -17,20 +18,20 @@ from tenants.scoping import TenantQuerySet
 class JobState(models.TextChoices):
     """Slurm's base states, and ours for jobs of which no result is known."""
 
-    PENDING = "PENDING", "Pending"
-    RUNNING = "RUNNING", "Running"
-    SUSPENDED = "SUSPENDED", "Suspended"
-    COMPLETING = "COMPLETING", "Completing"
-    COMPLETED = "COMPLETED", "Completed"
-    CANCELLED = "CANCELLED", "Cancelled"
-    FAILED = "FAILED", "Failed"
-    TIMEOUT = "TIMEOUT", "Time limit reached"
-    NODE_FAIL = "NODE_FAIL", "Node failed"
-    PREEMPTED = "PREEMPTED", "Preempted"
-    BOOT_FAIL = "BOOT_FAIL", "Boot failed"
-    DEADLINE = "DEADLINE", "Deadline reached"
-    OUT_OF_MEMORY = "OUT_OF_MEMORY", "Out of memory"
-    ENDED = "ENDED", "Ended, result not known"
+    PENDING = "PENDING", _("Pending")
+    RUNNING = "RUNNING", _("Running")
+    SUSPENDED = "SUSPENDED", _("Suspended")
+    COMPLETING = "COMPLETING", _("Completing")
+    COMPLETED = "COMPLETED", _("Completed")
+    CANCELLED = "CANCELLED", _("Cancelled")
+    FAILED = "FAILED", _("Failed")
+    TIMEOUT = "TIMEOUT", _("Time limit reached")
+    NODE_FAIL = "NODE_FAIL", _("Node failed")
+    PREEMPTED = "PREEMPTED", _("Preempted")
+    BOOT_FAIL = "BOOT_FAIL", _("Boot failed")
+    DEADLINE = "DEADLINE", _("Deadline reached")
+    OUT_OF_MEMORY = "OUT_OF_MEMORY", _("Out of memory")
+    ENDED = "ENDED", _("Ended, result not known")
 
 
 ACTIVE_STATES = ("PENDING", "RUNNING", "SUSPENDED", "COMPLETING")
@@ -39,47 +40,60 @@ ACTIVE_STATES = ("PENDING", "RUNNING", "SUSPENDED", "COMPLETING")
 class Job(TenantOwned):
     """The last known row of one Slurm job (one array task that started is a job of its own)."""
 
-    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="jobs")
-    identity = models.ForeignKey(SlurmIdentity, on_delete=models.PROTECT, null=True, related_name="jobs")
-    owner = models.ForeignKey(User, on_delete=models.PROTECT, null=True, related_name="jobs")
-    slurm_job_id = models.BigIntegerField()
-    array_job_id = models.BigIntegerField(null=True, blank=True)
-    array_task_id = models.BigIntegerField(null=True, blank=True)
+    cluster = models.ForeignKey(
+        Cluster, verbose_name=_("cluster"), on_delete=models.CASCADE, related_name="jobs"
+    )
+    identity = models.ForeignKey(
+        SlurmIdentity, verbose_name=_("account"), on_delete=models.PROTECT, null=True, related_name="jobs"
+    )
+    owner = models.ForeignKey(
+        User, verbose_name=_("owner"), on_delete=models.PROTECT, null=True, related_name="jobs"
+    )
+    slurm_job_id = models.BigIntegerField(_("Slurm job id"))
+    array_job_id = models.BigIntegerField(_("array's id"), null=True, blank=True)
+    array_task_id = models.BigIntegerField(_("array task"), null=True, blank=True)
     array_tasks = models.CharField(max_length=200, blank=True, help_text='Of a pending array, e.g. "3-8%2".')
     task_count = models.PositiveIntegerField(default=1, help_text="Tasks that a folded record stands for.")
     het_job_id = models.BigIntegerField(null=True, blank=True)
     het_offset = models.PositiveIntegerField(null=True, blank=True)
-    name = models.CharField(max_length=1024)
-    user_name = models.CharField(max_length=64, blank=True)
-    partition = models.CharField(max_length=200, blank=True)
+    name = models.CharField(_("name"), max_length=1024)
+    user_name = models.CharField(_("account in the cluster"), max_length=64, blank=True)
+    partition = models.CharField(_("partition"), max_length=200, blank=True)
     account = models.CharField(max_length=200, blank=True)
     qos = models.CharField(max_length=200, blank=True)
-    state = models.CharField(max_length=20, choices=JobState)
-    flags = models.JSONField(default=list, help_text="Slurm's state flags.")
-    reason = models.CharField(max_length=200, blank=True, help_text="Slurm's word for why it waits or ended.")
-    nodes = models.TextField(blank=True)
-    node_count = models.PositiveIntegerField(null=True)
-    cpus = models.PositiveIntegerField(null=True)
-    gpus = models.PositiveIntegerField(null=True)
-    memory_mib = models.PositiveBigIntegerField(null=True, help_text="Per node; 0 is all of the node.")
+    state = models.CharField(_("state"), max_length=20, choices=JobState)
+    flags = models.JSONField(_("flags"), default=list, help_text=_("Slurm's state flags."))
+    reason = models.CharField(
+        _("reason"), max_length=200, blank=True, help_text=_("Slurm's word for why it waits or ended.")
+    )
+    nodes = models.TextField(_("nodes"), blank=True)
+    node_count = models.PositiveIntegerField(_("number of nodes"), null=True)
+    cpus = models.PositiveIntegerField(_("CPUs"), null=True)
+    gpus = models.PositiveIntegerField(_("GPUs"), null=True)
+    memory_mib = models.PositiveBigIntegerField(
+        _("memory (MiB)"), null=True, help_text=_("Per node; 0 is all of the node.")
+    )
     memory_per_cpu_mib = models.PositiveBigIntegerField(null=True)
-    time_limit_minutes = models.PositiveBigIntegerField(null=True, help_text="Null: unlimited or not told.")
-    exit_status = models.IntegerField(null=True)
-    exit_signal = models.IntegerField(null=True)
-    submit_time = models.DateTimeField()
-    eligible_time = models.DateTimeField(null=True)
-    start_time = models.DateTimeField(null=True, help_text="Of a pending job: the estimate.")
-    end_time = models.DateTimeField(null=True)
+    time_limit_minutes = models.PositiveBigIntegerField(
+        _("time limit (minutes)"), null=True, help_text=_("Null: unlimited or not told.")
+    )
+    exit_status = models.IntegerField(_("exit code"), null=True)
+    exit_signal = models.IntegerField(_("signal"), null=True)
+    submit_time = models.DateTimeField(_("submitted"))
+    eligible_time = models.DateTimeField(_("eligible"), null=True)
+    start_time = models.DateTimeField(_("started"), null=True, help_text=_("Of a pending job: the estimate."))
+    end_time = models.DateTimeField(_("ended"), null=True)
     working_directory = models.TextField(blank=True)
     stdout_path = models.TextField(blank=True, help_text="Expanded.")
     stderr_path = models.TextField(blank=True, help_text="Expanded; blank: same as output.")
     comment = models.TextField(blank=True, help_text="Without our mark.")
-    mark = models.CharField(max_length=12, blank=True, db_index=True)
-    restarts = models.PositiveIntegerField(default=0)
+    mark = models.CharField(_("mark"), max_length=12, blank=True, db_index=True)
+    restarts = models.PositiveIntegerField(_("restarts"), default=0)
     first_seen_at = models.DateTimeField(auto_now_add=True)
-    observed_at = models.DateTimeField()
+    observed_at = models.DateTimeField(_("last seen"))
 
     class Meta:
+        verbose_name, verbose_name_plural = _("job"), _("jobs")
         constraints = [
             # an id is used again after years or a new slurmctld; the submit time tells them apart
             models.UniqueConstraint("cluster", "slurm_job_id", "submit_time", name="one_row_per_job")
@@ -165,23 +179,31 @@ class JobEvent(models.Model):
 class SubmissionState(models.TextChoices):
     """Of one press of Submit; allowed moves stand in jobs.services.submissions."""
 
-    SENDING = "sending", "Being sent"
-    ACCEPTED = "accepted", "Accepted"
-    REFUSED = "refused", "Refused"
-    CHECKING = "checking", "Checking"  # the answer was lost: the mark is sought before anyone tries again
-    ABSENT = "absent", "Did not arrive"  # a complete list without the mark: may be sent again
-    UNKNOWN = "unknown", "Cannot be known any more"
+    SENDING = "sending", _("Being sent")
+    ACCEPTED = "accepted", _("Accepted")
+    REFUSED = "refused", _("Refused")
+    CHECKING = "checking", _("Checking")  # the answer was lost: the mark is sought before anyone tries again
+    ABSENT = "absent", _("Did not arrive")  # a complete list without the mark: may be sent again
+    UNKNOWN = "unknown", _("Cannot be known any more")
 
 
 class Submission(TenantOwned):
     """The merged request of one submit; the form's one-time key makes a second one impossible."""
 
-    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="submissions")
-    user = models.ForeignKey(User, on_delete=models.PROTECT, related_name="submissions")
-    identity = models.ForeignKey(SlurmIdentity, on_delete=models.PROTECT, related_name="submissions")
+    cluster = models.ForeignKey(
+        Cluster, verbose_name=_("cluster"), on_delete=models.CASCADE, related_name="submissions"
+    )
+    user = models.ForeignKey(
+        User, verbose_name=_("person"), on_delete=models.PROTECT, related_name="submissions"
+    )
+    identity = models.ForeignKey(
+        SlurmIdentity, verbose_name=_("account"), on_delete=models.PROTECT, related_name="submissions"
+    )
     key = models.UUIDField(default=uuid.uuid4, help_text="One-time key of the form.")
-    mark = models.CharField(max_length=12, unique=True)
-    state = models.CharField(max_length=10, choices=SubmissionState, default=SubmissionState.SENDING)
+    mark = models.CharField(_("mark"), max_length=12, unique=True)
+    state = models.CharField(
+        _("state"), max_length=10, choices=SubmissionState, default=SubmissionState.SENDING
+    )
     request = models.JSONField(help_text="As sent, without script and environment values.")
     origins = models.JSONField(default=dict, help_text="Where each value came from: form, line 3, default.")
     script = models.TextField()
@@ -189,14 +211,17 @@ class Submission(TenantOwned):
     sealed_environment = models.BinaryField(
         help_text="Sealed with portal.lib.crypto; values for the submitter only."
     )
-    slurm_job_id = models.BigIntegerField(null=True)
-    job = models.ForeignKey(Job, on_delete=models.SET_NULL, null=True, related_name="submissions")
-    message = models.TextField(blank=True)
-    created_at = models.DateTimeField(auto_now_add=True)
-    sent_at = models.DateTimeField(help_text="Of the last time it was sent.")
-    answered_at = models.DateTimeField(null=True)
+    slurm_job_id = models.BigIntegerField(_("Slurm job id"), null=True)
+    job = models.ForeignKey(
+        Job, verbose_name=_("job"), on_delete=models.SET_NULL, null=True, related_name="submissions"
+    )
+    message = models.TextField(_("message"), blank=True)
+    created_at = models.DateTimeField(_("created"), auto_now_add=True)
+    sent_at = models.DateTimeField(_("sent"), help_text=_("Of the last time it was sent."))
+    answered_at = models.DateTimeField(_("answered"), null=True)
 
     class Meta:
+        verbose_name, verbose_name_plural = _("submission"), _("submissions")
         constraints = [models.UniqueConstraint("user", "key", name="one_submission_per_form")]
         indexes = [
             models.Index(

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from django.conf import settings
+from django.utils.translation import gettext as _
 
 from clusters.clients.slurmrest import tokens
 from clusters.clients.slurmrest.client import RestGateway
@@ -34,7 +35,7 @@ def gateway_for(identity: SlurmIdentity) -> Iterator[SlurmGateway]:
     """
     endpoint = SlurmEndpoint.objects.filter(cluster_id=identity.cluster_id).first()
     if endpoint is None or not endpoint.url or not endpoint.api_version:
-        raise WrongState("This cluster has no Slurm API yet.", hint="Its page shows how far it is.")
+        raise WrongState(_("This cluster has no Slurm API yet."), hint=_("Its page shows how far it is."))
     key = crypto.unseal(bytes(endpoint.sealed_jwt_key))
     session = Outside(endpoint.url, timeout=DEADLINE)
     try:
@@ -72,7 +73,8 @@ def require_working(identity: SlurmIdentity) -> None:
     )
     if not works.exists():
         raise WrongState(
-            "This account takes no more jobs.", hint="Your membership ended or is suspended. Ask an owner."
+            _("This account takes no more jobs."),
+            hint=_("Your membership ended or is suspended. Ask an owner."),
         )
 
 

@@ -6,6 +6,7 @@ import datetime as dt
 import uuid
 from typing import Any
 
+from django.utils.translation import gettext as _
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from rest_framework.request import Request
@@ -99,13 +100,13 @@ class JobDetail(JobOut):
         if row.state == JobState.PENDING:
             return words.why_waiting(row.reason)
         outcome = words.outcome_of(row)
-        return outcome.what if outcome else ""
+        return str(outcome.what) if outcome else ""
 
     @extend_schema_field(serializers.CharField())
     def get_advice(self, row: Job) -> str:
         """Of a job that ended badly."""
         outcome = words.outcome_of(row)
-        return outcome.advice if outcome else ""
+        return str(outcome.advice) if outcome else ""
 
 
 class JobEventOut(serializers.Serializer[JobEvent]):
@@ -195,7 +196,7 @@ class JobCancelApi(TenantApi):
         """End a job or one task; the waiting rest of an array and a part of a het job end all of it."""
         row = get_visible(JOBS.all(), self.actor, pk)
         if not actions.may_act(self.actor, row):
-            raise NotAllowed("Only who submitted a job and the tenant's admins may cancel it.")
+            raise NotAllowed(_("Only who submitted a job and the tenant's admins may cancel it."))
         actions.cancel_job(actor=self.actor, job=row)
         return Response(JobDetail(get_visible(JOBS.all(), self.actor, pk)).data)
 

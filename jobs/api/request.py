@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+from django.utils.translation import gettext as _
 from rest_framework import serializers
 
 from jobs.services.drafts import Typed
@@ -59,10 +60,13 @@ class JobIn(serializers.Serializer[Any]):
         for name, value in values.items():
             if _VARIABLE.fullmatch(name) is None:
                 raise serializers.ValidationError(
-                    f"{name[:60]!r}: a name begins with a letter or _ and holds letters, digits and _ only."
+                    _("%(name)s: a name begins with a letter or _ and holds letters, digits and _ only.")
+                    % {"name": repr(name[:60])}
                 )
             if "\n" in value or "\r" in value:
-                raise serializers.ValidationError(f"{name}: a value cannot hold a line break.")
+                raise serializers.ValidationError(
+                    _("%(name)s: a value cannot hold a line break.") % {"name": name}
+                )
         return values
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from django.conf import settings
 from django.urls import reverse
+from django.utils.translation import gettext as _
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from rest_framework.request import Request
@@ -21,6 +22,7 @@ from jobs.selectors import submission_of
 from jobs.services import actions, describe, requests, submissions
 from jobs.services.capacity import view_of
 from jobs.services.drafts import read_draft
+from jobs.words import told
 from portal.lib.errors import NotVisible, WrongState
 from portal.lib.types import JSONDict
 from tenants.actor import Actor
@@ -103,7 +105,8 @@ class SubmitApi(TenantApi):
             made = submissions.submit_job(actor=self.actor, cluster=cluster, typed=asked, key=key)
             if made.state == SubmissionState.REFUSED:
                 raise WrongState(
-                    f"The submit with this key was refused: {made.message}", hint="Send it with a new key."
+                    _("The submit with this key was refused: %(reason)s") % {"reason": told(made.message)},
+                    hint=_("Send it with a new key."),
                 )
         return _answer(self.actor, made)
 
@@ -176,7 +179,7 @@ class SentApi(TenantApi):
         actions.require_output(self.actor, row)
         made = submission_of(row)
         if made is None:
-            raise NotVisible("This job was not submitted here, so its script is not known.")
+            raise NotVisible(_("This job was not submitted here, so its script is not known."))
         mine = self.actor.user is not None and made.user_id == self.actor.user.pk
         values = requests.unseal_environment(made) if mine else {}
         facts: JSONDict = {

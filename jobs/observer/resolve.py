@@ -8,7 +8,7 @@ from django.db import transaction
 from django.db.models import Q
 
 from clusters.models import Cluster, Phase
-from jobs import live
+from jobs import live, words
 from jobs.models import Job, Submission, SubmissionState
 from portal.lib import clock
 from tenants.live.topics import Topic, publish
@@ -34,7 +34,7 @@ def resolve_submissions(cluster: Cluster, *, looked_at: dt.datetime, complete: b
         if found is not None:
             accept_found(submission, found)
         elif submission.state == SubmissionState.SENDING:
-            _settle(submission, SubmissionState.CHECKING, "The portal stopped while the job was being sent.")
+            _settle(submission, SubmissionState.CHECKING, words.PORTAL_STOPPED)
         elif submission.state == SubmissionState.CHECKING and complete:
             _settle_absence(submission, looked_at)
 
@@ -43,7 +43,7 @@ def give_up_on_removed_clusters() -> None:
     """Nobody can look any more where the cluster is gone."""
     open_states = (SubmissionState.SENDING, SubmissionState.CHECKING)
     for submission in Submission.objects.filter(state__in=open_states, cluster__phase=Phase.DELETED):
-        _settle(submission, SubmissionState.UNKNOWN, "The cluster was removed before anyone could look.")
+        _settle(submission, SubmissionState.UNKNOWN, words.CLUSTER_REMOVED)
 
 
 def find_job(submission: Submission) -> Job | None:
@@ -85,15 +85,13 @@ def _settle_absence(submission: Submission, looked_at: dt.datetime) -> None:
         _settle(
             submission,
             SubmissionState.ABSENT,
-            "Slurm's complete list of jobs does not hold it: it did not arrive."
-            " Nothing runs twice if you send it again.",
+            words.DID_NOT_ARRIVE,
         )
         return
     _settle(
         submission,
         SubmissionState.UNKNOWN,
-        "It is not in Slurm's list. It was not possible to look soon enough: a short job could have come and"
-        " gone. Look into its output files before you submit it again.",
+        words.NOT_SEEN_IN_TIME,
     )
 
 

@@ -8,6 +8,7 @@ import uuid
 from pathlib import Path
 
 import msgspec
+from django.utils.translation import gettext as _
 
 from jobs.output_reader.protocol import CHUNK, LONGEST_HEADER, Header, OutputChunk, Request, Stream
 from portal.lib.errors import TemporaryError
@@ -19,8 +20,8 @@ class ReaderNotReachable(TemporaryError):
     def __init__(self) -> None:
         super().__init__(
             "OutputReaderNotReachable",
-            "The output cannot be read at the moment.",
-            hint="Look whether the output reader runs (`manage.py read_outputs`).",
+            _("The output cannot be read at the moment."),
+            hint=_("Look whether the output reader runs (`manage.py read_outputs`)."),
         )
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from django.utils.translation import gettext as _
+
 from jobs.parsing.refusal import Refusal
 
 MOST = 200
@@ -26,32 +28,41 @@ def parse_environment(text: str) -> dict[str, str]:
         if line.strip():
             name, value = _read_line(number, line)
             if name in found:
-                raise Refusal(f"Line {number}: {name} is there twice. Keep one of them.")
+                raise Refusal(
+                    _("Line %(line)d: %(name)s is there twice. Keep one of them.")
+                    % {"line": number, "name": name}
+                )
             found[name] = value
     if len(found) > MOST:
-        raise Refusal(f"At most {MOST} variables. Set the others in the script.")
+        raise Refusal(_("At most %(most)d variables. Set the others in the script.") % {"most": MOST})
     if sum(len(f"{name}={value}".encode()) + 1 for name, value in found.items()) > LARGEST:
-        raise Refusal("At most 512 KiB in all. Put large values into a file.")
+        raise Refusal(_("At most 512 KiB in all. Put large values into a file."))
     return found
 
 
 def _read_line(number: int, line: str) -> tuple[str, str]:
     name, equals, value = line.partition("=")
     name = name.strip() if equals else name
+    told = {"line": number, "name": name}
     if not equals:
-        raise Refusal(f"Line {number}: write NAME=value. A value cannot hold a line break.")
+        raise Refusal(_("Line %(line)d: write NAME=value. A value cannot hold a line break.") % told)
     if _NAME.fullmatch(name) is None:
         raise Refusal(
-            f"Line {number}: a name begins with a letter or _ and holds letters, digits and _ only."
-            if name
-            else f"Line {number}: the name before = is missing."
+            (
+                _("Line %(line)d: a name begins with a letter or _ and holds letters, digits and _ only.")
+                if name
+                else _("Line %(line)d: the name before = is missing.")
+            )
+            % told
         )
     if _OF_SLURM.fullmatch(name):
-        raise Refusal(f"Line {number}: Slurm sets {name} itself. Change it in the script.")
+        raise Refusal(_("Line %(line)d: Slurm sets %(name)s itself. Change it in the script.") % told)
     if "\0" in value:
-        raise Refusal(f"Line {number}: a value cannot hold a NUL character.")
+        raise Refusal(_("Line %(line)d: a value cannot hold a NUL character.") % told)
     if len(f"{name}={value}".encode("utf-8", "replace")) > LONGEST:
-        raise Refusal(f"Line {number}: one variable has at most 128 KiB. Put large values into a file.")
+        raise Refusal(
+            _("Line %(line)d: one variable has at most 128 KiB. Put large values into a file.") % told
+        )
     return name, value
 
 

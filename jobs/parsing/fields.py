@@ -6,10 +6,13 @@ import re
 from collections.abc import Callable, Mapping
 from functools import partial
 
+from django.utils.translation import gettext as _
+
 from jobs.parsing.array import parse_array
 from jobs.parsing.gpus import parse_gpus
 from jobs.parsing.memory import parse_memory
 from jobs.parsing.names import parse_line
+from jobs.parsing.numbers import grouped
 from jobs.parsing.refusal import Refusal
 from jobs.parsing.time_limit import parse_time_limit
 
@@ -32,7 +35,7 @@ def parse_count(text: str, *, most: int) -> int | None:
     if not word:
         return None
     if not (word.isascii() and word.isdigit()) or not 1 <= int(word[:12]) <= most:
-        raise Refusal(f"Write a whole number from 1 to {most:,}.")
+        raise Refusal(_("Write a whole number from 1 to %(most)s.") % {"most": grouped(most)})
     return int(word)
 
 
@@ -40,7 +43,7 @@ def parse_word(text: str) -> str | None:
     """The name of one of Slurm's things, or None for blank. Raises Refusal."""
     word = parse_line(text, longest=LONGEST_WORD)
     if word is not None and _WORD.fullmatch(word) is None:
-        raise Refusal("Write one name, without spaces, commas or quotes.")
+        raise Refusal(_("Write one name, without spaces, commas or quotes."))
     return word
 
 
@@ -48,7 +51,7 @@ def parse_path(text: str) -> str | None:
     """A path, absolute or below the working directory, or None for blank. Raises Refusal."""
     path = parse_line(text, longest=LONGEST_PATH)
     if path is not None and ".." in path.split("/"):
-        raise Refusal("Write the path without ..")
+        raise Refusal(_("Write the path without .."))
     return path
 
 
@@ -56,7 +59,7 @@ def parse_directory(text: str) -> str | None:
     """An absolute path, or None for blank. Raises Refusal."""
     path = parse_path(text)
     if path is not None and not path.startswith("/"):
-        raise Refusal("Write a full path that begins with /.")
+        raise Refusal(_("Write a full path that begins with /."))
     return path
 
 
@@ -64,7 +67,7 @@ def parse_dependency(text: str) -> str | None:
     """Such as afterok:123 or afterany:12:13,afternotok:9, or None for blank. Raises Refusal."""
     word = parse_line(text, longest=LONGEST_DEPENDENCY)
     if word is not None and _DEPENDENCY.fullmatch(word) is None:
-        raise Refusal("Write for example afterok:123 or afterany:12:13.")
+        raise Refusal(_("Write for example afterok:123 or afterany:12:13."))
     return word
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Literal
 
+from django.utils.translation import gettext as _
+
 from clusters.clients.slurmrest.models import GpuRequest
 from jobs.parsing.refusal import Refusal
 
@@ -20,10 +22,10 @@ def parse_gpus(text: str, *, per: Literal["node", "job"] = "node") -> GpuRequest
     short = word[4:] if word.lower().startswith("gpu:") else word
     match = _FORM.fullmatch(short)
     if match is None:
-        raise Refusal("Write a number of GPUs (2), or model and number (a100:2).")
+        raise Refusal(_("Write a number of GPUs (2), or model and number (a100:2)."))
     count = int(match["count"])
     if count > MOST:
-        raise Refusal(f"At most {MOST} GPUs.")
+        raise Refusal(_("At most %(most)d GPUs.") % {"most": MOST})
     return GpuRequest(count=count, model=match["model"] or "", per=per) if count else None
 
 
@@ -32,4 +34,5 @@ def show_gpus(request: GpuRequest | None) -> str:
     if request is None:
         return ""
     model = f" x {request.model}" if request.model else ""
-    return f"{request.count}{model} {'per node' if request.per == 'node' else 'in all'}"
+    each = _("%(gpus)s per node") if request.per == "node" else _("%(gpus)s in all")
+    return each % {"gpus": f"{request.count}{model}"}

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from decimal import Decimal
 
+from django.utils.translation import gettext as _
+
 from jobs.parsing.refusal import Refusal
 
 MOST = 1024**3  # MiB; one PiB
@@ -24,18 +26,19 @@ def parse_memory(text: str) -> int | None:
     if not word:
         return None
     if word.startswith("-"):
-        raise Refusal("Memory cannot be negative. Write 0 for all memory of the node.")
+        raise Refusal(_("Memory cannot be negative. Write 0 for all memory of the node."))
     match = _FORM.fullmatch(word)
     if match is None or (match[2] is None and word[-1] in "bB"):
         raise Refusal(
-            "This is not an amount of memory. Write MiB (512) or a unit (16G, 1.5T); 0 is all of the node."
+            _("This is not an amount of memory. Write MiB (512) or a unit (16G, 1.5T); 0 is all of the node.")
         )
     mebibytes = Decimal(match[1]) * _FACTOR[(match[2] or "M").upper()]
     if mebibytes > MOST:
-        raise Refusal("At most 1 PiB.")
+        raise Refusal(_("At most 1 PiB."))
     if mebibytes != int(mebibytes):
         raise Refusal(
-            f"This is {mebibytes.normalize():f} MiB. Slurm counts whole MiB: write {int(mebibytes) + 1}M."
+            _("This is %(amount)s MiB. Slurm counts whole MiB: write %(whole)dM.")
+            % {"amount": f"{mebibytes.normalize():f}", "whole": int(mebibytes) + 1}
         )
     return int(mebibytes)
 
@@ -45,7 +48,7 @@ def show_memory(mebibytes: int | None) -> str:
     if mebibytes is None:
         return ""
     if mebibytes == 0:
-        return "all of the node"
+        return _("all of the node")
     for factor, unit in ((1024**2, "TiB"), (1024, "GiB")):
         if mebibytes % factor == 0:
             return f"{mebibytes // factor} {unit}"

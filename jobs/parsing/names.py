@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import unicodedata
 
+from django.utils.translation import gettext as _
+
 from jobs.parsing.refusal import Refusal
 
 LONGEST_NAME = 255  # characters: at most 1020 bytes, below Slurm's 1024
@@ -17,12 +19,19 @@ def parse_line(text: str, *, longest: int = LONGEST_NAME) -> str | None:
     if not line.strip():
         return None
     if "\n" in line or "\r" in line or "\u2028" in line or "\u2029" in line:
-        raise Refusal("This cannot hold a line break.")
+        raise Refusal(_("This cannot hold a line break."))
     for position, character in enumerate(line, start=1):
         if unicodedata.category(character) in {"Cc", "Cs"} or character in _DIRECTION:
-            raise Refusal(f"Character {position} is a control character (U+{ord(character):04X}). Remove it.")
+            raise Refusal(
+                _("Character %(position)d is a control character (%(code)s). Remove it.")
+                % {"position": position, "code": f"U+{ord(character):04X}"}
+            )
     if len(line) > longest:
-        raise Refusal(f"At most {longest} characters; this has {len(line)}.")
+        raise Refusal(
+            _("At most %(most)d characters; this has %(count)d.") % {"most": longest, "count": len(line)}
+        )
     if longest > LONGEST_NAME and len(line.encode()) > MOST_BYTES:
-        raise Refusal(f"At most {MOST_BYTES} bytes; letters beyond ASCII take two to four each.")
+        raise Refusal(
+            _("At most %(most)d bytes; letters beyond ASCII take two to four each.") % {"most": MOST_BYTES}
+        )
     return line

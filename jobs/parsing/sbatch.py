@@ -7,9 +7,13 @@ import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
 from jobs.parsing.fields import READERS, Reader
 from jobs.parsing.gpus import parse_gpus
 from jobs.parsing.refusal import Refusal
+from portal.lib.types import Words
 
 _MAGIC = "#SBATCH"
 _SHORT = {
@@ -65,10 +69,10 @@ class Problem:
     """A line that cannot be honoured, and what to do about it."""
 
     line: int
-    message: str
+    message: Words  # lazy where it is kept
 
     def __str__(self) -> str:
-        return f"line {self.line}: {self.message}"
+        return _("Line %(line)d: %(message)s") % {"line": self.line, "message": self.message}
 
 
 @dataclass(slots=True)
@@ -90,7 +94,7 @@ def read_directives(script: str) -> Directives:
                 _read_line(result, number, line.removeprefix(_MAGIC))
             else:
                 result.notes.append(
-                    Problem(number, "#SBATCH below the first command is ignored, as by sbatch.")
+                    Problem(number, gettext_lazy("#SBATCH below the first command is ignored, as by sbatch."))
                 )
         elif line.strip() and not line.lstrip().startswith("#"):
             in_head = False
@@ -99,12 +103,12 @@ def read_directives(script: str) -> Directives:
 
 def _read_line(result: Directives, number: int, rest: str) -> None:
     if rest and not rest[0].isspace():
-        result.problems.append(Problem(number, "write a space after #SBATCH."))
+        result.problems.append(Problem(number, _("write a space after #SBATCH.")))
         return
     try:
         words = shlex.split(rest, comments=True)
     except ValueError:
-        result.problems.append(Problem(number, "a quote is not closed."))
+        result.problems.append(Problem(number, _("a quote is not closed.")))
         return
     try:
         for option, text in _options(words):
@@ -127,20 +131,20 @@ def _options(words: list[str]) -> Iterator[tuple[str, str | None]]:
             if not option:
                 raise Refusal(_not_handled(f"-{match[1]}"))
         else:
-            raise Refusal(f'"{word[:60]}" is not an option. Options begin with - or --.')
+            raise Refusal(_('"%(word)s" is not an option. Options begin with - or --.') % {"word": word[:60]})
         if option not in _FIELD:
             raise Refusal(_not_handled(f"--{option[:60]}"))
         yield option, next(waiting, None) if text is None else text
 
 
 def _not_handled(option: str) -> str:
-    return f"{option} is not handled here yet; remove it or set it in the form."
+    return _("%(option)s is not handled here yet; remove it or set it in the form.") % {"option": option}
 
 
 def _read_option(option: str, text: str | None) -> tuple[str, object]:
     name = _FIELD[option]
     if not text or (text.startswith("--") and text[2:].partition("=")[0] in _FIELD):
-        raise Refusal(f"--{option} has no value.")
+        raise Refusal(_("--%(option)s has no value.") % {"option": option})
     reader: Reader = _GPU_READERS.get(option, READERS[name])
     try:
         value = reader(text)
@@ -151,9 +155,9 @@ def _read_option(option: str, text: str | None) -> tuple[str, object]:
 
 def _gres(text: str) -> object | None:
     """gpu, gpu:2, gpu:a100 and gpu:a100:2; a missing number is one."""
-    kind, _, rest = text.partition(":")
+    kind, _colon, rest = text.partition(":")
     if kind != "gpu" or "," in text:
-        raise Refusal("only gpu is handled here, for example gpu:2 or gpu:a100:2.")
+        raise Refusal(_("only gpu is handled here, for example gpu:2 or gpu:a100:2."))
     last = rest.rpartition(":")[2]
     return parse_gpus(rest if last.isdigit() else f"{rest}:1".removeprefix(":"))
 

@@ -5,7 +5,12 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from jobs.parsing.numbers import grouped
 from jobs.parsing.refusal import Refusal
+from portal.lib.types import Words
 
 LARGEST = 1024 * 1024  # bytes
 _SHEBANG = re.compile(r"#![ \t]*/\S")
@@ -17,7 +22,7 @@ class Script:
     """A script as it will be stored and sent, and what was changed on the way."""
 
     text: str
-    notes: tuple[str, ...] = ()
+    notes: tuple[Words, ...] = ()  # lazy: kept in English, shown in the reader's language
 
 
 def parse_script(text: str, *, typed: bool = False) -> Script:
@@ -25,14 +30,14 @@ def parse_script(text: str, *, typed: bool = False) -> Script:
 
     `typed`: browsers send every line of a text field with CR LF, so that is not worth a note.
     """
-    notes: list[str] = []
+    notes: list[Words] = []
     if text.startswith(_BOM):
         text = text.removeprefix(_BOM)
-        notes.append("The byte order mark at the start was removed.")
+        notes.append(gettext_lazy("The byte order mark at the start was removed."))
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
         if not typed:
-            notes.append("Windows line ends (CR LF) became LF.")
+            notes.append(gettext_lazy("Windows line ends (CR LF) became LF."))
     _check(text)
     return Script(text, tuple(notes))
 
@@ -42,34 +47,35 @@ def parse_upload(content: bytes) -> Script:
     if len(content) > LARGEST:
         raise Refusal(_too_large(len(content)))
     if content.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise Refusal("The file is UTF-16 text. Save it as UTF-8.")
+        raise Refusal(_("The file is UTF-16 text. Save it as UTF-8."))
     try:
         return parse_script(content.decode("utf-8"))
     except UnicodeDecodeError as error:
         line = content[: error.start].count(b"\n") + 1
         raise Refusal(
-            f"The file is not UTF-8 text (line {line}). Is it a program? Name a text script."
+            _("The file is not UTF-8 text (line %(line)d). Is it a program? Name a text script.")
+            % {"line": line}
         ) from error
 
 
 def _check(text: str) -> None:
     if not text.strip():
-        raise Refusal("The script is empty. Begin with #!/bin/bash and the commands below it.")
+        raise Refusal(_("The script is empty. Begin with #!/bin/bash and the commands below it."))
     if "\0" in text:
-        raise Refusal("The script holds a NUL character, which no shell can read. Remove it.")
+        raise Refusal(_("The script holds a NUL character, which no shell can read. Remove it."))
     size = len(text.encode("utf-8", "replace"))
     if size > LARGEST:
         raise Refusal(_too_large(size))
     if not text.startswith("#!"):
-        raise Refusal(
-            "The first line must name the program that runs the script, for example #!/bin/bash."
-            + (" Remove the empty lines above it." if text.lstrip().startswith("#!") else "")
-        )
+        told = _("The first line must name the program that runs the script, for example #!/bin/bash.")
+        is_below = text.lstrip().startswith("#!")
+        raise Refusal(f"{told} {_('Remove the empty lines above it.')}" if is_below else told)
     if _SHEBANG.match(text) is None:
         raise Refusal(
-            "The first line must hold a full path, for example #!/bin/bash or #!/usr/bin/env python3."
+            _("The first line must hold a full path, for example #!/bin/bash or #!/usr/bin/env python3.")
         )
 
 
 def _too_large(size: int) -> str:
-    return f"The script has {size:,} bytes; 1,048,576 (1 MiB) is the limit. Put data into files beside it."
+    told = _("The script has %(size)s bytes; %(most)s (1 MiB) is the limit. Put data into files beside it.")
+    return told % {"size": grouped(size), "most": grouped(LARGEST)}

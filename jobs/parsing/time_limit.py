@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
 from clusters.clients.slurmrest.models import UNLIMITED, Limit, Unlimited
 from jobs.parsing.refusal import Refusal
 
 LONGEST = 10 * 366 * 24 * 60  # minutes; ten years
-FORMS = "Write minutes (90), h:mm:ss (1:30:00), days-hours (1-12), d-h:mm:ss or UNLIMITED."
+FORMS = gettext_lazy("Write minutes (90), h:mm:ss (1:30:00), days-hours (1-12), d-h:mm:ss or UNLIMITED.")
 
 _DAYS = re.compile(r"(\d{1,9})-(\d{1,9})(?::(\d{1,9}))?(?::(\d{1,9}))?", re.ASCII)
 _PLAIN = re.compile(r"(\d{1,9})(?::(\d{1,9}))?(?::(\d{1,9}))?", re.ASCII)
@@ -26,10 +29,10 @@ def parse_time_limit(text: str) -> Limit:
         return UNLIMITED
     seconds = _seconds(word)
     if seconds is None:
-        raise Refusal(f"This is not a time limit. {FORMS}")
+        raise Refusal(_("This is not a time limit. %(forms)s") % {"forms": FORMS})
     minutes = -(-seconds // 60)
     if minutes > LONGEST:
-        raise Refusal("At most 3660 days. Write UNLIMITED for no limit.")
+        raise Refusal(_("At most 3660 days. Write UNLIMITED for no limit."))
     return minutes or UNLIMITED
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from django.utils.translation import gettext as _
+
 from clusters.clients.slurmrest import errors
 from jobs import outside
 from jobs.models import Job
@@ -31,7 +33,7 @@ def may_read_output(actor: Actor, job: Job) -> bool:
 def require_output(actor: Actor, job: Job) -> None:
     """Raise NotAllowed unless `may_read_output`."""
     if not may_read_output(actor, job):
-        raise NotAllowed("Only who submitted a job and the tenant's admins see its script and output.")
+        raise NotAllowed(_("Only who submitted a job and the tenant's admins see its script and output."))
 
 
 def cancel_job(*, actor: Actor, job: Job) -> Job:
@@ -46,10 +48,12 @@ def cancel_job(*, actor: Actor, job: Job) -> Job:
 def end_job(*, actor: Actor, job: Job, why: str = "") -> Job:
     """As cancel_job, of an actor whose right to it was seen; `why` stands in the audit row."""
     if not job.is_active:
-        raise WrongState(f"Job {job.label} already ended: {job.get_state_display().lower()}.")
+        raise WrongState(
+            _("Job %(job)s already ended: %(state)s.") % {"job": job.label, "state": job.get_state_display()}
+        )
     if job.identity is None:
         raise WrongState(
-            "This job was not submitted by a member of the tenant, so nobody can be asked to end it."
+            _("This job was not submitted by a member of the tenant, so nobody can be asked to end it.")
         )
     detail = {
         "job": job.label,
@@ -67,7 +71,9 @@ def end_job(*, actor: Actor, job: Job, why: str = "") -> Job:
         outside.cancel(job.identity, address_of(job))
     except errors.UnknownJob as error:
         poke(job.cluster)
-        raise WrongState(f"Job {job.label} already ended; Slurm has forgotten it.") from error
+        raise WrongState(
+            _("Job %(job)s already ended; Slurm has forgotten it.") % {"job": job.label}
+        ) from error
     finally:
         poke(job.cluster)
     see_job(job.identity, job.array_job_id or job.slurm_job_id)

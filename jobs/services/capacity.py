@@ -5,6 +5,9 @@ from __future__ import annotations
 import datetime as dt
 from dataclasses import dataclass
 
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
 from clusters.models import Cluster, Node, SlurmEndpoint, StepState
 from jobs.models import Partition
 
@@ -35,9 +38,11 @@ class PartitionView:
         each = [f"{self.node_cpus} CPUs", f"{self.node_memory / 1024:.3g} GiB"]
         if self.node_gpus:
             each.append(f"{self.node_gpus} x {'/'.join(self.gpu_models) or 'GPU'}")
-        nodes = "1 node with" if self.total_nodes == 1 else f"{self.total_nodes} nodes, each"
-        known = f" · {nodes} {', '.join(each)}" if self.node_cpus else ""
-        return f"{self.name}{known}{'' if self.is_open else ' · closed'}"
+        nodes = ngettext(
+            "%(count)d node with %(each)s", "%(count)d nodes, each %(each)s", self.total_nodes
+        ) % {"count": self.total_nodes, "each": ", ".join(each)}
+        parts = [self.name, nodes if self.node_cpus else "", "" if self.is_open else _("closed")]
+        return " · ".join(part for part in parts if part)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
 from clusters.clients.slurmrest.models import GpuRequest, Unlimited
 from jobs.parsing.array import parse_array
 from jobs.parsing.memory import show_memory
@@ -23,12 +26,12 @@ def check(values: Mapping[str, object], view: ClusterView) -> dict[str, str]:
     partition = view.find(name if isinstance(name, str) else None)
     if partition is None:
         there = ", ".join(known.name for known in view.partitions)
-        told = (
-            f"There is no partition {name} here. There are: {there}." if name else f"Choose one of: {there}."
-        )
-        return problems | {"partition": told}
+        told = _("There is no partition %(name)s here. There are: %(there)s.")
+        told = told if name else _("Choose one of: %(there)s.")
+        return problems | {"partition": told % {"name": name, "there": there}}
     if not partition.is_open:
-        problems["partition"] = f"Partition {partition.name} takes no jobs at the moment."
+        told = _("Partition %(name)s takes no jobs at the moment.")
+        problems["partition"] = told % {"name": partition.name}
     for part in (_nodes, _cpus, _gpus, _memory, _time):
         problems |= dict(part(values, partition))
     return problems
@@ -41,7 +44,7 @@ def _number(values: Mapping[str, object], name: str) -> int | None:
 
 def _memory_kinds(values: Mapping[str, object]) -> Problems:
     if values.get("memory_mib") is not None and values.get("memory_per_cpu_mib") is not None:
-        yield "memory_mib", "Memory per node and memory per CPU cannot both be set. Keep one of them."
+        yield "memory_mib", _("Memory per node and memory per CPU cannot both be set. Keep one of them.")
 
 
 def _array(values: Mapping[str, object], view: ClusterView) -> Problems:
@@ -57,18 +60,27 @@ def _nodes(values: Mapping[str, object], partition: PartitionView) -> Problems:
     nodes = _number(values, "nodes")
     most = min(partition.total_nodes, partition.max_nodes or partition.total_nodes)
     if nodes is not None and nodes > most:
-        yield "nodes", f"Partition {partition.name} has {most} {'node' if most == 1 else 'nodes'} for a job."
+        told = ngettext(
+            "Partition %(name)s has %(most)d node for a job.",
+            "Partition %(name)s has %(most)d nodes for a job.",
+            most,
+        )
+        yield "nodes", told % {"name": partition.name, "most": most}
 
 
 def _cpus(values: Mapping[str, object], partition: PartitionView) -> Problems:
     each = _number(values, "cpus_per_task") or 1
     if partition.node_cpus and each > partition.node_cpus:
-        yield "cpus_per_task", f"The nodes of {partition.name} have {partition.node_cpus} CPUs."
+        told = _("The nodes of %(name)s have %(count)d CPUs.")
+        yield "cpus_per_task", told % {"name": partition.name, "count": partition.node_cpus}
         return
     tasks = _number(values, "tasks")
     if tasks is not None and partition.total_cpus and tasks * each > partition.total_cpus:
-        needed = f"{tasks} tasks need {tasks * each} CPUs" if each > 1 else f"{tasks} tasks need as many CPUs"
-        yield "tasks", f"{needed}; partition {partition.name} has {partition.total_cpus}."
+        told = _("%(tasks)d tasks need %(cpus)d CPUs; partition %(name)s has %(there)d.")
+        if each == 1:
+            told = _("%(tasks)d tasks need as many CPUs; partition %(name)s has %(there)d.")
+        there = {"name": partition.name, "there": partition.total_cpus}
+        yield "tasks", told % {"tasks": tasks, "cpus": tasks * each, **there}
 
 
 def _gpus(values: Mapping[str, object], partition: PartitionView) -> Problems:
@@ -76,24 +88,33 @@ def _gpus(values: Mapping[str, object], partition: PartitionView) -> Problems:
     if not isinstance(request, GpuRequest):
         return
     if not partition.node_gpus and not partition.gpus:
-        yield "gpus", f"Partition {partition.name} has no GPUs."
+        yield "gpus", _("Partition %(name)s has no GPUs.") % {"name": partition.name}
     elif request.model and partition.gpu_models and request.model not in partition.gpu_models:
         yield (
             "gpus",
-            f"Partition {partition.name} has no {request.model}, but {', '.join(partition.gpu_models)}.",
+            _("Partition %(name)s has no %(model)s, but %(models)s.")
+            % {
+                "name": partition.name,
+                "model": request.model,
+                "models": ", ".join(partition.gpu_models),
+            },
         )
     elif request.per == "node" and partition.node_gpus and request.count > partition.node_gpus:
-        more = " Ask for more nodes." if partition.total_nodes > 1 else ""
-        yield "gpus", f"The nodes of {partition.name} have {partition.node_gpus} GPUs each.{more}"
+        told = _("The nodes of %(name)s have %(count)d GPUs each.")
+        if partition.total_nodes > 1:
+            told = _("The nodes of %(name)s have %(count)d GPUs each. Ask for more nodes.")
+        yield "gpus", told % {"name": partition.name, "count": partition.node_gpus}
     elif request.per == "job" and partition.gpus and request.count > partition.gpus:
-        yield "gpus", f"Partition {partition.name} has {partition.gpus} GPUs in all."
+        told = _("Partition %(name)s has %(count)d GPUs in all.")
+        yield "gpus", told % {"name": partition.name, "count": partition.gpus}
 
 
 def _memory(values: Mapping[str, object], partition: PartitionView) -> Problems:
     for name in ("memory_mib", "memory_per_cpu_mib"):
         memory = _number(values, name)
         if memory is not None and partition.node_memory and memory > partition.node_memory:
-            yield name, f"The nodes of {partition.name} have {show_memory(partition.node_memory)}."
+            told = _("The nodes of %(name)s have %(memory)s.")
+            yield name, told % {"name": partition.name, "memory": show_memory(partition.node_memory)}
 
 
 def _time(values: Mapping[str, object], partition: PartitionView) -> Problems:
@@ -102,5 +123,9 @@ def _time(values: Mapping[str, object], partition: PartitionView) -> Problems:
         return
     if isinstance(limit, Unlimited) or (isinstance(limit, int) and limit > partition.max_time):
         most = show_time_limit(partition.max_time)
-        none = "0 and UNLIMITED ask for no limit. " if isinstance(limit, Unlimited) else ""
-        yield "time_limit_minutes", f"{none}Partition {partition.name} allows at most {most} (d-hh:mm:ss)."
+        told = _("Partition %(name)s allows at most %(most)s (d-hh:mm:ss).")
+        if isinstance(limit, Unlimited):
+            told = _(
+                "0 and UNLIMITED ask for no limit. Partition %(name)s allows at most %(most)s (d-hh:mm:ss)."
+            )
+        yield "time_limit_minutes", told % {"name": partition.name, "most": most}

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import msgspec
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from clusters.clients.slurmrest.models import GpuRequest, Unlimited
 from jobs.parsing.array import parse_array
@@ -14,37 +16,47 @@ from jobs.parsing.memory import show_memory
 from jobs.parsing.time_limit import show_time_limit
 from jobs.services.capacity import ClusterView
 from jobs.services.drafts import Draft
-from portal.lib.types import JSONDict
+from portal.lib.types import JSONDict, Words
 
-LABELS = {
-    "name": "Name",
-    "partition": "Partition",
-    "nodes": "Nodes",
-    "tasks": "Tasks",
-    "cpus_per_task": "CPUs per task",
-    "gpus": "GPUs",
-    "memory_mib": "Memory per node",
-    "memory_per_cpu_mib": "Memory per CPU",
-    "time_limit_minutes": "Time limit",
-    "array": "Array",
-    "working_directory": "Working directory",
-    "stdout": "Output file",
-    "stderr": "Error file",
-    "account": "Slurm account",
-    "qos": "QOS",
-    "reservation": "Reservation",
-    "dependency": "Dependency",
-    "comment": "Comment",
+LABELS: dict[str, Words] = {
+    "name": _("Name"),
+    "partition": _("Partition"),
+    "nodes": _("Nodes"),
+    "tasks": _("Tasks"),
+    "cpus_per_task": _("CPUs per task"),
+    "gpus": _("GPUs"),
+    "memory_mib": _("Memory per node"),
+    "memory_per_cpu_mib": _("Memory per CPU"),
+    "time_limit_minutes": _("Time limit"),
+    "array": _("Array"),
+    "working_directory": _("Working directory"),
+    "stdout": _("Output file"),
+    "stderr": _("Error file"),
+    "account": _("Slurm account"),
+    "qos": _("QOS"),
+    "reservation": _("Reservation"),
+    "dependency": _("Dependency"),
+    "comment": _("Comment"),
 }
+
+
+_ORIGINS = {"form": _("form"), "default": _("default"), "Slurm's default": _("Slurm's default")}
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
     """One value of a request."""
 
-    label: str
+    label: Words
     value: str
-    origin: str  # form, line 3, default, Slurm's default
+    origin: str  # form, line 3, default, Slurm's default: kept and told to programs as it is
+
+    @property
+    def source(self) -> str:
+        """The origin in words."""
+        if self.origin.startswith("line "):
+            return gettext("line %(line)s") % {"line": self.origin.removeprefix("line ")}
+        return str(_ORIGINS.get(self.origin, self.origin))
 
 
 def of_request(request: JSONDict, origins: Mapping[str, str]) -> list[Line]:
@@ -67,12 +79,12 @@ def of_draft(draft: Draft, view: ClusterView) -> list[Line]:
         shown = show_time_limit(partition.default_time)
         lines.append(Line(LABELS["time_limit_minutes"], shown, "Slurm's default"))
     if "working_directory" not in draft.values:
-        lines.append(Line(LABELS["working_directory"], "your home in the cluster", "default"))
+        lines.append(Line(LABELS["working_directory"], gettext("your home in the cluster"), "default"))
     if "stdout" not in draft.values:
         pattern = "slurm-%A_%a.out" if "array" in draft.values else "slurm-%j.out"
         lines.append(Line(LABELS["stdout"], pattern, "Slurm's default"))
     if draft.environment:
-        lines.append(Line("Environment", ", ".join(sorted(draft.environment)), "form"))
+        lines.append(Line(_("Environment"), ", ".join(sorted(draft.environment)), "form"))
     return lines
 
 

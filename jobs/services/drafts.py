@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from django.utils.text import format_lazy
+from django.utils.translation import gettext as _
+
 from jobs.parsing.environment import parse_environment
 from jobs.parsing.fields import READERS
 from jobs.parsing.refusal import Refusal
@@ -13,6 +16,7 @@ from jobs.parsing.script import Script, parse_script, parse_upload
 from jobs.services.capacity import ClusterView
 from jobs.services.checks import check
 from portal.lib.errors import BadInput
+from portal.lib.types import Words
 
 FROM_FORM = "form"
 BY_DEFAULT = "default"
@@ -37,14 +41,14 @@ class Draft:
     origins: Mapping[str, str]
     script: str
     environment: Mapping[str, str]
-    notes: tuple[str, ...] = ()
+    notes: tuple[Words, ...] = ()  # lazy: kept in English, shown in the reader's language
 
 
 class DraftRefused(BadInput):
     """Names every problem at once; `lines` are those of the script, beside which they are shown."""
 
     def __init__(self, fields: Mapping[str, str], *, lines: tuple[Problem, ...] = ()) -> None:
-        super().__init__("Some of this cannot be sent. Nothing was submitted.", fields=fields)
+        super().__init__(_("Some of this cannot be sent. Nothing was submitted."), fields=fields)
         self.lines = lines
 
 
@@ -63,7 +67,7 @@ def read_draft(typed: Typed, view: ClusterView) -> Draft:
     for name, message in check(values, view).items():
         problems.setdefault(name, _with_origin(message, origins.get(name)))
     if directives.problems:
-        problems.setdefault("script", " ".join(_sentence(problem) for problem in directives.problems[:5]))
+        problems.setdefault("script", " ".join(str(problem) for problem in directives.problems[:5]))
     if problems or script is None:
         raise DraftRefused(problems, lines=tuple(directives.problems))
     if "name" not in values:
@@ -73,7 +77,7 @@ def read_draft(typed: Typed, view: ClusterView) -> Draft:
         origins=origins,
         script=script.text,
         environment=environment,
-        notes=(*script.notes, *(_sentence(note) for note in directives.notes)),
+        notes=(*script.notes, *(format_lazy("{}", note) for note in directives.notes)),
     )
 
 
@@ -113,13 +117,10 @@ def _read_environment(text: str, problems: dict[str, str]) -> dict[str, str]:
 
 
 def _with_origin(message: str, origin: str | None) -> str:
-    is_of_script = origin is not None and origin.startswith("line")
-    return f"{message} It is asked for on {origin} of the script." if is_of_script else message
-
-
-def _sentence(problem: Problem) -> str:
-    text = str(problem)
-    return text[0].upper() + text[1:]
+    if origin is None or not origin.startswith("line"):
+        return message
+    told = _("%(message)s It is asked for on line %(line)s of the script.")
+    return told % {"message": message, "line": origin.removeprefix("line ")}
 
 
 def _default_name(typed: Typed) -> str:

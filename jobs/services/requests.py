@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import msgspec
+from django.utils.translation import gettext as _
 
 from clusters.clients.slurmrest.models import SubmitRequest
 from clusters.models import SlurmIdentity, StepState
@@ -38,7 +39,7 @@ def home_of(identity: SlurmIdentity) -> str:
     facts = step.facts if step else {}
     if identity.name not in str(facts.get("accounts", "")).split(",") or not facts.get("homes"):
         raise WrongState(
-            "Your account in this cluster is still being made.", hint="Try again in a few seconds."
+            _("Your account in this cluster is still being made."), hint=_("Try again in a few seconds.")
         )
     return f"{facts['homes']}/{identity.name}"
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import uuid
 
 from django.db import IntegrityError
+from django.utils import translation
+from django.utils.translation import gettext as _
 
 from clusters.clients.slurmrest import errors
 from clusters.clients.slurmrest.models import SubmitRequest, SubmitResult
@@ -16,6 +18,7 @@ from jobs.observer.rows import save_records
 from jobs.services import requests
 from jobs.services.capacity import view_of
 from jobs.services.drafts import Draft, Typed, read_draft
+from jobs.words import ANSWER_LOST, in_english, told
 from portal.lib import clock
 from portal.lib.errors import BadInput, NotAllowed, OutsideError, WrongState
 from tenants.actor import Actor
@@ -52,7 +55,7 @@ def submit_job(*, actor: Actor, cluster: Cluster, typed: Typed, key: uuid.UUID) 
     """
     require(actor, Action.SUBMIT_JOB)
     if actor.user is None:
-        raise NotAllowed("Only people submit jobs.")
+        raise NotAllowed(_("Only people submit jobs."))
     known = Submission.objects.filter(user=actor.user, key=key).first()
     if known is not None:
         return _same_cluster(known, cluster)
@@ -75,7 +78,7 @@ def send_again(*, actor: Actor, submission: Submission) -> Submission:
     """
     require(actor, Action.SUBMIT_JOB)
     if submission.user_id != (actor.user.pk if actor.user else None):
-        raise NotAllowed("Only who submitted this can send it again.")
+        raise NotAllowed(_("Only who submitted this can send it again."))
     identity_of(actor, submission.cluster)
     request = requests.again(submission)
     with command("job.sent_again", actor=actor, target=submission, detail={"mark": submission.mark}) as done:
@@ -87,28 +90,28 @@ def send_again(*, actor: Actor, submission: Submission) -> Submission:
 def identity_of(actor: Actor, cluster: Cluster) -> SlurmIdentity:
     """The account as which the actor submits. Raises WrongState when there is none that works."""
     if cluster.phase not in {Phase.READY, Phase.DEGRADED} and cluster.ready_at is None:
-        raise WrongState(f"This cluster is not ready: {cluster.get_phase_display().lower()}.")
+        raise WrongState(_("This cluster is not ready: %(phase)s.") % {"phase": cluster.get_phase_display()})
     if not cluster.wanted:
-        raise WrongState("This cluster is being removed and takes no more jobs.")
+        raise WrongState(_("This cluster is being removed and takes no more jobs."))
     if cluster.terminate_at is not None:
         end = f"{cluster.terminate_at:%Y-%m-%d %H:%M} UTC"
         raise WrongState(
-            f"This cluster takes no new jobs: it is to be removed at {end}.",
-            hint="Jobs that run may end. An owner or admin of your tenant can call the removal off.",
+            _("This cluster takes no new jobs: it is to be removed at %(time)s.") % {"time": end},
+            hint=_("Jobs that run may end. An owner or admin of your tenant can call the removal off."),
         )
     identity = SlurmIdentity.objects.filter(
         cluster=cluster, active=True, membership__user=actor.user, membership__ended_at=None
     ).first()
     if identity is None:
         raise WrongState(
-            "Your account in this cluster is still being made.", hint="Try again in a few seconds."
+            _("Your account in this cluster is still being made."), hint=_("Try again in a few seconds.")
         )
     return identity
 
 
 def _same_cluster(known: Submission, cluster: Cluster) -> Submission:
     if known.cluster_id != cluster.pk:
-        raise BadInput("This form was already used for another cluster.", hint="Open a new form.")
+        raise BadInput(_("This form was already used for another cluster."), hint=_("Open a new form."))
     return known
 
 
@@ -131,7 +134,7 @@ def _record(
             request=requests.to_json(request),
             origins=origins,
             script=request.script,
-            notes=list(draft.notes),
+            notes=in_english(draft.notes),
             sealed_environment=requests.seal_environment(request),
             sent_at=clock.now(),
         )
@@ -142,15 +145,17 @@ def _record(
 
 def _send(actor: Actor, submission: Submission, request: SubmitRequest) -> Submission:
     try:
-        result = outside.submit(submission.identity, request)
+        with translation.override("en"):  # what is kept of a refusal is English
+            result = outside.submit(submission.identity, request)
     except errors.Unclear:
         with command("job.unclear", actor=actor, target=submission) as done:
-            _move(submission, SubmissionState.CHECKING, message="The answer was lost on the way.")
+            _move(submission, SubmissionState.CHECKING, message=ANSWER_LOST)
             done.publish(_topic(submission))
         poke(submission.cluster)
         return submission
     except NOT_SENT as error:
         _refuse(actor, submission, error.message)
+        error.message, error.hint = told(error.message), told(error.hint)
         raise
     except errors.SlurmRefused as error:
         _refuse(actor, submission, error.message)
@@ -170,8 +175,9 @@ def _refuse(actor: Actor, submission: Submission, reason: str) -> None:
 def _beside_its_field(error: errors.SlurmRefused) -> BadInput:
     """Slurm's own words, where the person can mend it."""
     field = "" if error.field in NO_PLACE else error.field
-    told = f"Slurm refused this: {error.message.rstrip('.')}."
-    return BadInput("Slurm refused the job. Nothing was submitted.", fields={field: told})
+    reason = told(error.message).rstrip(".")
+    said = _("Slurm refused this: %(reason)s.") % {"reason": reason}
+    return BadInput(_("Slurm refused the job. Nothing was submitted."), fields={field: said})
 
 
 def _accept(actor: Actor, submission: Submission, result: SubmitResult) -> Submission:
@@ -238,11 +244,16 @@ def _move(submission: Submission, to: SubmissionState, **columns: object) -> Non
     """Compare-and-swap along MOVES. Raises WrongState when someone else moved it."""
     sources = [source for source, targets in MOVES.items() if to in targets]
     if submission.state not in sources:
-        raise WrongState(f"This submission is {submission.get_state_display().lower()}.")
+        raise WrongState(
+            _("This submission is in the state: %(state)s.") % {"state": submission.get_state_display()}
+        )
     moved = Submission.objects.filter(pk=submission.pk, state=submission.state).update(state=to, **columns)
     if not moved:
         submission.refresh_from_db()
-        raise WrongState(f"This submission is {submission.get_state_display().lower()} meanwhile.")
+        raise WrongState(
+            _("This submission changed meanwhile. It is in the state: %(state)s.")
+            % {"state": submission.get_state_display()}
+        )
     submission.state = to
     for name, value in columns.items():
         setattr(submission, name, value)

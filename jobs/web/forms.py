@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from django import forms
+from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext_lazy as _
 
 from jobs.parsing.fields import (
     LONGEST_COMMENT,
@@ -18,6 +20,7 @@ from jobs.parsing.fields import (
     MOST_TASKS,
 )
 from jobs.parsing.names import LONGEST_NAME
+from jobs.parsing.numbers import grouped
 from jobs.parsing.script import LARGEST
 from jobs.services.capacity import ClusterView, PartitionView
 from jobs.services.describe import LABELS
@@ -41,13 +44,16 @@ class JobForm(forms.Form):
         widget=forms.Textarea(
             attrs={"class": "code", "rows": 18, "spellcheck": "false", "autocapitalize": "off", "wrap": "off"}
         ),
-        help_text="Begins with #!, at most 1 MiB. #SBATCH lines count where a field is blank. "
-        "Windows line ends become LF.",
+        label=_("Script"),
+        help_text=_(
+            "Begins with #!, at most 1 MiB. #SBATCH lines count where a field is blank. "
+            "Windows line ends become LF."
+        ),
     )
     upload = forms.FileField(
         required=False,
-        label="Or a script from a file",
-        help_text="UTF-8 text, at most 1 MiB. It takes the place of the text above.",
+        label=_("Or a script from a file"),
+        help_text=_("UTF-8 text, at most 1 MiB. It takes the place of the text above."),
     )
     environment = forms.CharField(
         strip=False,
@@ -62,8 +68,11 @@ class JobForm(forms.Form):
                 "data-private": True,
             }
         ),
-        help_text="NAME=value, one a line, at most 200. PATH, HOME, USER and LANG are set. "
-        "Only you can see the values later.",
+        label=_("Environment"),
+        help_text=_(
+            "NAME=value, one a line, at most 200. PATH, HOME, USER and LANG are set. "
+            "Only you can see the values later."
+        ),
     )
 
     def __init__(self, view: ClusterView, *args: Any, **kwargs: Any) -> None:
@@ -115,7 +124,9 @@ class JobForm(forms.Form):
 
 def _field(name: str, help_text: str, view: ClusterView) -> forms.CharField:
     if name == "partition" and view.partitions:
-        first = f"From the script, else {view.default.name}" if view.default else "From the script"
+        first = gettext("From the script")
+        if view.default:
+            first = gettext("From the script, else %(partition)s") % {"partition": view.default.name}
         choices = [("", first), *((known.name, known.title) for known in view.partitions)]
         widget: forms.Widget = forms.Select(choices=choices)
     else:
@@ -159,27 +170,32 @@ _ATTRIBUTES: dict[str, dict[str, str]] = {
 def _helps(view: ClusterView) -> dict[str, str]:
     """Help of each field with its bound in this cluster."""
     most = _Most(view.partitions)
+    word = gettext("One name, at most %(most)d characters.") % {"most": LONGEST_WORD}
+    own = gettext("One name, at most %(most)d characters. Blank: your default.") % {"most": LONGEST_WORD}
+    named = gettext("Name of a partition, at most %(most)d characters.") % {"most": LONGEST_WORD}
+    up_to = gettext("1 to %(most)s.")
     return {
-        "name": f"At most {LONGEST_NAME} characters, no line break. Blank: the file's name, or job.",
-        "partition": "Which nodes."
-        if view.partitions
-        else f"Name of a partition, at most {LONGEST_WORD} characters.",
-        "nodes": f"1 to {most.nodes or MOST_NODES:,}.",
-        "tasks": f"1 to {most.cpus or MOST_TASKS:,}; processes that srun starts.",
-        "cpus_per_task": f"1 to {most.node_cpus or MOST_CPUS:,}.",
+        "name": gettext("At most %(most)d characters, no line break. Blank: the file's name, or job.")
+        % {"most": LONGEST_NAME},
+        "partition": gettext("Which nodes.") if view.partitions else named,
+        "nodes": up_to % {"most": grouped(most.nodes or MOST_NODES)},
+        "tasks": gettext("1 to %(most)s; processes that srun starts.")
+        % {"most": grouped(most.cpus or MOST_TASKS)},
+        "cpus_per_task": up_to % {"most": grouped(most.node_cpus or MOST_CPUS)},
         "gpus": _gpus_help(most),
         "memory_mib": _memory_help(most),
-        "time_limit_minutes": f"Minutes, h:mm:ss or days-hours.{most.time} Then the job is ended.",
-        "array": f"Such as 0-15, 1-10%2 or 1,3,5-7; the largest number is {view.max_array_size - 1:,}.",
-        "working_directory": "A full path. Blank: your home in the cluster.",
-        "stdout": "Below the working directory, or a full path. Blank: slurm-%j.out.",
-        "stderr": "Blank: the same file as the output.",
-        "memory_per_cpu_mib": "Instead of memory per node.",
-        "dependency": "Such as afterok:4711 or afterany:12:13.",
-        "account": f"One name, at most {LONGEST_WORD} characters. Blank: your default.",
-        "qos": f"One name, at most {LONGEST_WORD} characters. Blank: your default.",
-        "reservation": f"One name, at most {LONGEST_WORD} characters.",
-        "comment": f"At most {LONGEST_COMMENT} characters.",
+        "time_limit_minutes": _time_help(most),
+        "array": gettext("Such as 0-15, 1-10%%2 or 1,3,5-7; the largest number is %(largest)s.")
+        % {"largest": grouped(view.max_array_size - 1)},
+        "working_directory": gettext("A full path. Blank: your home in the cluster."),
+        "stdout": gettext("Below the working directory, or a full path. Blank: slurm-%j.out."),
+        "stderr": gettext("Blank: the same file as the output."),
+        "memory_per_cpu_mib": gettext("Instead of memory per node."),
+        "dependency": gettext("Such as afterok:4711 or afterany:12:13."),
+        "account": own,
+        "qos": own,
+        "reservation": word,
+        "comment": gettext("At most %(most)d characters.") % {"most": LONGEST_COMMENT},
     }
 
 
@@ -197,18 +213,33 @@ class _Most:
         longest = (
             max((limit for limit in limits if limit is not None), default=0) if None not in limits else 0
         )
-        self.time = f" At most {longest // 1440} days." if longest >= 1440 else ""
+        self.days = longest // 1440
 
 
 def _gpus_help(most: _Most) -> str:
     if not most.node_gpus:
-        return "On each node: a number, or model and number (a100:2)."
-    model = f", or model and number ({most.models[0]}:{most.node_gpus})" if most.models else ""
-    return f"On each node, 0 to {most.node_gpus}{model}."
+        return gettext("On each node: a number, or model and number (a100:2).")
+    bound = {"most": most.node_gpus, "model": most.models[0] if most.models else ""}
+    if most.models:
+        return gettext("On each node, 0 to %(most)d, or model and number (%(model)s:%(most)d).") % bound
+    return gettext("On each node, 0 to %(most)d.") % bound
 
 
 def _memory_help(most: _Most) -> str:
+    told = gettext("16G, 1.5T, or MiB (512); 0 is all of the node.")
+    if not most.node_memory:
+        return told
     exact = most.node_memory % 1024 == 0
     amount = f"{most.node_memory // 1024}G" if exact else f"{most.node_memory}M"
-    bound = f" At most {amount}." if most.node_memory else ""
-    return f"16G, 1.5T, or MiB (512); 0 is all of the node.{bound}"
+    return f"{told} {gettext('At most %(amount)s.') % {'amount': amount}}"
+
+
+def _time_help(most: _Most) -> str:
+    if not most.days:
+        return gettext("Minutes, h:mm:ss or days-hours. Then the job is ended.")
+    told = ngettext(
+        "Minutes, h:mm:ss or days-hours. At most %(days)d day. Then the job is ended.",
+        "Minutes, h:mm:ss or days-hours. At most %(days)d days. Then the job is ended.",
+        most.days,
+    )
+    return told % {"days": most.days}

@@ -7,6 +7,8 @@ import uuid
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods, require_safe
 
 from jobs import live, words
@@ -63,16 +65,20 @@ def _line(row: Job) -> list[JSONDict]:
     ended = row.end_time if not row.is_active else None
     pending = row.state == JobState.PENDING
     return [
-        {"title": "Submitted", "status": "good", "at": row.submit_time},
-        {"title": "Eligible", "status": "good" if row.eligible_time else "waiting", "at": row.eligible_time},
+        {"title": _("Submitted"), "status": "good", "at": row.submit_time},
         {
-            "title": "Started" if started or not pending else "Start",
-            "status": "good" if started else ("waiting" if pending else "unknown"),
-            "at": started or (row.start_time if pending else None),
-            "text": "estimated" if pending and row.start_time else "",
+            "title": _("Eligible"),
+            "status": "good" if row.eligible_time else "waiting",
+            "at": row.eligible_time,
         },
         {
-            "title": "Ended" if not row.is_active else "End",
+            "title": _("Started") if started or not pending else _("Start"),
+            "status": "good" if started else ("waiting" if pending else "unknown"),
+            "at": started or (row.start_time if pending else None),
+            "text": _("estimated") if pending and row.start_time else "",
+        },
+        {
+            "title": _("Ended") if not row.is_active else _("End"),
             "status": row.state if not row.is_active else ("running" if started else "waiting"),
             "at": ended,
         },
@@ -96,12 +102,18 @@ def _events(row: Job) -> list[JSONDict]:
 def _ends(row: Job) -> str:
     """What else a cancel ends; shown before it is confirmed."""
     if row.het_job_id:
-        return f"This is a part of heterogeneous job {row.het_job_id}: the whole set ends."
+        told = _("This is a part of heterogeneous job %(job)d: the whole set ends.")
+        return told % {"job": row.het_job_id}
     if row.is_folded:
-        waiting = f"the {row.task_count} tasks that wait and those that run"
-        return f"This ends the whole array {row.array_job_id}: {waiting}."
+        told = ngettext(
+            "This ends the whole array %(array)d: the %(count)d task that waits and those that run.",
+            "This ends the whole array %(array)d: the %(count)d tasks that wait and those that run.",
+            row.task_count,
+        )
+        return told % {"array": row.array_job_id, "count": row.task_count}
     if row.array_job_id:
-        return f"Only task {row.array_task_id} of array {row.array_job_id} ends."
+        told = _("Only task %(task)d of array %(array)d ends.")
+        return told % {"task": row.array_task_id, "array": row.array_job_id}
     return ""
 
 
@@ -126,13 +138,11 @@ def job_cancel(request: TenantRequest, pk: uuid.UUID) -> HttpResponse:
     """GET: the question on a page of its own, for browsers without script. POST: cancel."""
     row = get_visible(ROWS.all(), request.actor, pk)
     if not actions.may_act(request.actor, row):
-        raise NotAllowed("Only who submitted a job and the tenant's admins may cancel it.")
+        raise NotAllowed(_("Only who submitted a job and the tenant's admins may cancel it."))
     if request.method != "POST":
         return render(request, "jobs/cancel.html", {"job": row, "ends": _ends(row)})
     row = actions.cancel_job(actor=request.actor, job=row)
-    messages.success(
-        request,
-        f"Job {row.label} is being cancelled." if row.is_active else f"Job {row.label} was cancelled.",
-    )
+    told = _("Job %(job)s is being cancelled.") if row.is_active else _("Job %(job)s was cancelled.")
+    messages.success(request, told % {"job": row.label})
     assert request.actor.tenant is not None  # noqa: S101  # in_tenant saw to it
     return redirect("job", request.actor.tenant.slug, row.pk)

@@ -6,6 +6,7 @@ import uuid
 
 from django.http import HttpResponse
 from django.shortcuts import render
+from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_safe
 
 from clusters.models import Cluster
@@ -19,7 +20,14 @@ from tenants.models import Membership, Tenant
 from tenants.scoping import get_visible
 from tenants.web import TenantRequest, in_tenant
 
-STATES = tuple((name, name.capitalize()) for name in selectors.STATES)
+STATES = (
+    ("running", _("Running")),
+    ("pending", _("Pending")),
+    ("completed", _("Completed")),
+    ("failed", _("Failed")),
+    ("cancelled", _("Cancelled")),
+    ("ended", _("Ended")),
+)
 
 
 @require_safe

@@ -8,6 +8,7 @@ from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
 from clusters.models import Cluster
@@ -33,7 +34,7 @@ def job_quick(request: TenantRequest) -> HttpResponse:
     )
     chosen = examples.example(request.POST.get("template", ""))
     if chosen is None:
-        raise BadInput("There is no such template.", hint="Choose one on the overview.")
+        raise BadInput(_("There is no such template."), hint=_("Choose one on the overview."))
     key = _key(request)
     typed = Typed(fields=dict(chosen.fields), script=chosen.script)
     tenant = cluster.tenant.slug
@@ -41,7 +42,10 @@ def job_quick(request: TenantRequest) -> HttpResponse:
         made = submissions.submit_job(actor=request.actor, cluster=cluster, typed=typed, key=key)
     except BadInput as error:
         problem = " ".join(error.fields.values()) or error.message
-        messages.warning(request, f"{problem} Nothing was submitted; change it here and submit again.")
+        messages.warning(
+            request,
+            _("%(problem)s Nothing was submitted; change it here and submit again.") % {"problem": problem},
+        )
         return redirect(f"{reverse('job-new', args=[tenant, cluster.pk])}?template={chosen.name}")
     if made.job_id is not None:
         return redirect("job", tenant, made.job_id)
@@ -53,4 +57,4 @@ def _key(request: TenantRequest) -> uuid.UUID:
     try:
         return uuid.UUID(request.POST.get("key", ""))
     except ValueError:
-        raise BadInput("This form is incomplete.", hint="Open the overview again.") from None
+        raise BadInput(_("This form is incomplete."), hint=_("Open the overview again.")) from None

@@ -7,6 +7,7 @@ import uuid
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_safe
 
 from clusters.models import Cluster
@@ -21,7 +22,7 @@ from jobs.services.capacity import ClusterView, view_of
 from jobs.services.drafts import FROM_FORM, DraftRefused, Typed, read_draft
 from jobs.web.forms import MAIN, MORE, JobForm
 from portal.lib.errors import BadInput, OutsideError, WrongState
-from portal.lib.types import JSONDict
+from portal.lib.types import JSONDict, Words
 from tenants.rights import Action, require
 from tenants.scoping import get_visible
 from tenants.web import TenantRequest, in_tenant
@@ -159,8 +160,8 @@ def _marked(typed: Typed, wrong: set[int]) -> list[tuple[str, bool]]:
     return [(line, number in wrong) for number, line in enumerate(lines[: max(wrong) + 3], start=1)]
 
 
-def _named(problems: dict[str, str]) -> list[tuple[str, str]]:
-    labels = describe.LABELS | {"script": "Script", "upload": "File", "environment": "Environment"}
+def _named(problems: dict[str, str]) -> list[tuple[Words, str]]:
+    labels = describe.LABELS | {"script": _("Script"), "upload": _("File"), "environment": _("Environment")}
     return [(labels.get(name, ""), message) for name, message in problems.items()]
 
 
