@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from django.db.models import QuerySet
 
@@ -22,6 +22,7 @@ from clusters.models import (
     StepState,
     StepStatus,
 )
+from clusters.provisioning import use
 from clusters.provisioning.lease import Lease, held
 from clusters.provisioning.pace import Pace
 from clusters.services import desired
@@ -33,17 +34,23 @@ from tenants.commands import command
 from tenants.live.topics import publish
 
 
-def sum_up_forward(lease: Lease, states: Mapping[str, StepState], *, pace: Pace) -> Pace:
-    """Phase of a wanted cluster, and what becoming ready sets in motion."""
+def sum_up_forward(
+    lease: Lease, states: Mapping[str, StepState], *, needed: Collection[str], pace: Pace
+) -> Pace:
+    """Phase of a wanted cluster, and what becoming ready sets in motion.
+
+    Ready is what people can use: when every step of `needed` is. Another one may still be on its first way.
+    """
     rows = list(states.values())
-    ready = all(state.status == StepStatus.READY and state.generation == lease.generation for state in rows)
+    ready = all(use.is_ready(states[name], lease.generation) for name in needed)
+    whole = ready and all(use.is_ready(one, lease.generation) or use.is_coming(one) for one in rows)
     with held(lease) as cluster:
         if not cluster.wanted or cluster.phase == Phase.FAILED:
             return pace  # ended during the pass: the next one, due at once, sees to it
         _follow_slurm(cluster, states)
         if ready:
             _became_ready(cluster, lease)
-        _sum_up(cluster, _phase_forward(cluster, rows, ready=ready), rows, pace)
+        _sum_up(cluster, _phase_forward(cluster, rows, whole=whole), rows, pace)
         pace.ready = cluster.was_ready
     return pace
 
@@ -76,8 +83,8 @@ def after_removal_look(lease: Lease, state: StepState) -> None:
             _machines_of(cluster).update(state=MachineState.WIPING)
 
 
-def _phase_forward(cluster: Cluster, rows: Iterable[StepState], *, ready: bool) -> str:
-    if ready:
+def _phase_forward(cluster: Cluster, rows: Iterable[StepState], *, whole: bool) -> str:
+    if whole:
         return Phase.READY
     if not cluster.was_ready:
         return Phase.PROVISIONING
@@ -103,6 +110,8 @@ def _sum_up(cluster: Cluster, phase: str, rows: list[StepState], pace: Pace) -> 
             "deleted_at",
         ]
     )
+    if phase == Phase.READY:
+        rows = [state for state in rows if not use.is_coming(state)]
     told = [state for state in rows if state.status == StepStatus.STALLED]
     told += [state for state in rows if state.reason and state.status != StepStatus.STALLED]
     _write(cluster, phase, told[0].reason if told else "", told[0].message if told else "")

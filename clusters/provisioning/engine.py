@@ -15,7 +15,7 @@ from uuid import UUID
 import structlog
 
 from clusters.models import Cluster, StepState, StepStatus
-from clusters.provisioning import effects, looks, record, verdicts
+from clusters.provisioning import effects, looks, record, use, verdicts
 from clusters.provisioning.context import step_context
 from clusters.provisioning.keeping import keeping
 from clusters.provisioning.lease import Lease, LeaseLost, claim, release
@@ -57,7 +57,7 @@ def _pass(lease: Lease) -> Pace:
     run = _Run(lease, ctx, states, ends=time.monotonic() + BUDGET)
     if cluster.wanted:
         run.forward(steps)
-        return effects.sum_up_forward(lease, states, pace=run.pace)
+        return effects.sum_up_forward(lease, states, needed=use.needed(steps), pace=run.pace)
     run.backward(steps)
     return effects.sum_up_backward(lease, states, pace=run.pace)
 
