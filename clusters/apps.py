@@ -32,6 +32,7 @@ class ClustersConfig(AppConfig):
                 "cluster.termination_ordered": _("ordered the end of"),
                 "cluster.removal_began": _("began to remove"),
                 "cluster.retried": _("tried again to build"),
+                "cluster.mended": _("had the drift mended of"),
                 "cluster.paused": _("paused"),
                 "cluster.resumed": _("resumed"),
                 "cluster.given_up": _("gave up building or changing"),

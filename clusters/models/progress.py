@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.db import models
+from django.utils.translation import gettext_lazy as _
 
 from clusters.models.cluster import Cluster
 from tenants.scoping import TenantQuerySet
@@ -11,12 +12,13 @@ from tenants.scoping import TenantQuerySet
 class StepStatus(models.TextChoices):
     """Of one step in one cluster."""
 
-    WAITING = "waiting", "Waiting"
-    PROGRESSING = "progressing", "In progress"
-    READY = "ready", "Ready"
-    STALLED = "stalled", "Stalled"
-    REMOVING = "removing", "Being removed"
-    GONE = "gone", "Removed"
+    WAITING = "waiting", _("Waiting")
+    PROGRESSING = "progressing", _("In progress")
+    READY = "ready", _("Ready")
+    STALLED = "stalled", _("Stalled")
+    DRIFTED = "drifted", _("Drifted")  # it was ready; the site asks a person before it is mended
+    REMOVING = "removing", _("Being removed")
+    GONE = "gone", _("Removed")
 
 
 class StepState(models.Model):
@@ -36,6 +38,10 @@ class StepState(models.Model):
     bugs = models.PositiveIntegerField(default=0, help_text="Errors that nobody foresaw; see the log.")
     waits_for = models.CharField(max_length=40, blank=True, help_text="E.g. running jobs; no deadline runs.")
     observed_at = models.DateTimeField(null=True, help_text="Last look that got an answer.")
+    differences = models.JSONField(
+        default=list, help_text="What is not as wanted: thing, path, wanted, found. No secrets."
+    )
+    mend = models.BooleanField(default=False, help_text="A person asked for the drift to be mended.")
     generation = models.PositiveIntegerField(default=0, help_text="Generation for which it was last ready.")
     since = models.DateTimeField(null=True, help_text="Of the present status.")
     started_at = models.DateTimeField(null=True)

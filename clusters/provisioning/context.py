@@ -15,6 +15,7 @@ from clusters.models import (
     Site,
     SlurmEndpoint,
     SlurmIdentity,
+    StepState,
 )
 from clusters.provisioning.steps import AccountSpec, ClusterSpec, FlavorSpec, PoolSpec, StepContext
 from clusters.services.secrets import secrets_for
@@ -84,6 +85,11 @@ def _account_specs(identities: Iterable[SlurmIdentity]) -> Iterable[AccountSpec]
 def site_settings(site: Site) -> Mapping[str, Any]:
     """The site's settings for its drivers; "site" tells sites apart."""
     return {**site.settings, "site": site.slug}
+
+
+def facts_of(cluster: Cluster) -> dict[str, dict[str, str]]:
+    """What the cluster's steps told last, by step."""
+    return {state.name: dict(state.facts) for state in StepState.objects.filter(cluster=cluster)}
 
 
 def step_context(cluster: Cluster) -> StepContext:

@@ -90,7 +90,7 @@ def _phase_forward(cluster: Cluster, rows: Iterable[StepState], *, whole: bool) 
         return Phase.PROVISIONING
     statuses = {state.status for state in rows}
     drifted = StepStatus.PROGRESSING in statuses and cluster.observed_generation == cluster.generation
-    if StepStatus.STALLED in statuses or drifted:
+    if statuses & {StepStatus.STALLED, StepStatus.DRIFTED} or drifted:
         return Phase.DEGRADED
     return cluster.phase  # following a wanted change is no degradation
 

@@ -95,16 +95,23 @@ class _Run:
 
     def _forward(self, step: Step) -> None:
         state = self.states[step.name]
-        if state.status != StepStatus.READY:
+        hold_back = self._holds_back(state)
+        if state.status != StepStatus.READY and not hold_back:
             self.pace.changed |= record.begin(self.lease, state, step, StepStatus.PROGRESSING)
-        look = looks.forward(step, replace(self.ctx, facts=dict(self.seen_ready)))
+        look = looks.forward(step, replace(self.ctx, facts=dict(self.seen_ready)), hold_back=hold_back)
         verdict = verdicts.of_forward(step, state, look)
         if verdict.status == StepStatus.PROGRESSING and state.deadline_at is None and not look.waits_for:
             # it was ready and is not now: its time begins again
             record.begin(self.lease, state, step, StepStatus.PROGRESSING)
         self._found(state, look, verdict)
-        if look.is_ready and look.observed is not None:
+        # what drifted and works still carries those that build on it
+        if look.observed is not None and (look.is_ready or (look.held_back and look.observed.ready)):
             self.seen_ready[step.name] = dict(look.observed.facts)
+
+    def _holds_back(self, state: StepState) -> bool:
+        """Whether the site asks a person before it mends what was ready, and nobody has said so yet."""
+        settled = state.status in verdicts.HELD and state.generation == self.lease.generation
+        return settled and not state.mend and self.ctx.settings.get("mend") == "ask"
 
     def _backward(self, step: Step) -> None:
         state = self.states[step.name]

@@ -32,6 +32,7 @@ class Look:
     reason: str = ""
     message: str = ""
     hint: str = ""
+    held_back: bool = False  # not in sync, and left so: the site asks a person first
 
     @property
     def is_ready(self) -> bool:
@@ -50,9 +51,9 @@ class Look:
         return self.trouble is None and self.observed is not None and not self.observed.exists
 
 
-def forward(step: Step, ctx: StepContext) -> Look:
-    """Observe; if it is not there or not as wanted, apply and observe again."""
-    return _drive(step, ctx, away=False)
+def forward(step: Step, ctx: StepContext, *, hold_back: bool = False) -> Look:
+    """Observe; if it is not there or not as wanted, apply (unless held back) and observe again."""
+    return _drive(step, ctx, away=False, hold_back=hold_back)
 
 
 def backward(step: Step, ctx: StepContext) -> Look:
@@ -60,12 +61,14 @@ def backward(step: Step, ctx: StepContext) -> Look:
     return _drive(step, ctx, away=True)
 
 
-def _drive(step: Step, ctx: StepContext, *, away: bool) -> Look:
+def _drive(step: Step, ctx: StepContext, *, away: bool, hold_back: bool = False) -> Look:
     seen: Observed | None = None
     asked = False
     try:
         seen = step.observe(ctx)
         if seen.exists if away else not (seen.exists and seen.in_sync):
+            if hold_back:
+                return Look(seen, held_back=True, reason=seen.reason, message=seen.message)
             asked = True
             (step.remove if away else step.apply)(ctx)
             seen = step.observe(ctx)

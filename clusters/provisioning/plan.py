@@ -11,13 +11,15 @@ from django.db import transaction
 from clusters import live
 from clusters.models import Machine, Order, OrderKind, OrderLine, OrderState, Site
 from clusters.names import nodes
-from clusters.provisioning.context import flavor_spec
+from clusters.provisioning.context import flavor_spec, site_settings
+from clusters.provisioning.previews import preview_of
 from clusters.provisioning.registry import steps_for
 from clusters.provisioning.resize_plan import resize_plan
-from clusters.provisioning.steps import ClusterSpec, PoolSpec
+from clusters.provisioning.steps import ClusterSpec, PoolSpec, StepContext
 from clusters.services.allocation import planned_machines
 from clusters.services.capacity import free_machines
 from clusters.services.plans import digest, inputs_of
+from clusters.services.secrets import site_secrets
 from portal.lib import clock
 from portal.lib.errors import OutsideError, PermanentError
 from portal.lib.types import JSONDict
@@ -66,6 +68,7 @@ def plan_for(order: Order) -> JSONDict:
         accounts=(),
         gid=0,
     )
+    ctx = StepContext(spec=spec, settings=site_settings(order.site), secrets=site_secrets(order.site))
     return {
         "inputs": inputs_of(order),
         "cluster": spec.name,
@@ -77,6 +80,7 @@ def plan_for(order: Order) -> JSONDict:
                 "needs": list(step.needs),
                 "deadline_seconds": int(step.deadline.total_seconds()),
                 "makes": list(step.describe(spec)),
+                **preview_of(step, ctx),
             }
             for step in steps_for(order.site, order.stack)
         ],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from clusters import live
 from clusters.models import Cluster, StepEvent, StepState, StepStatus
@@ -14,6 +14,7 @@ from portal.lib import clock
 from tenants.live.topics import publish
 
 MOST_TEXT = 2000
+MOST_DIFFERENCES = 100
 VISIBLE = ("status", "reason", "message")
 
 
@@ -68,7 +69,10 @@ def found(lease: Lease, state: StepState, look: Look, verdict: Verdict, *, gener
         state.deadline_at = None  # waiting for people or their jobs is no time-out
     if look.observed is not None and look.observed.exists:
         state.facts = dict(look.observed.facts)
+    if look.observed is not None:
+        state.differences = [asdict(one) for one in look.observed.differences[:MOST_DIFFERENCES]]
     if verdict.status == StepStatus.READY and look.is_ready:
+        state.mend = False
         state.ready_at = state.ready_at or now
         state.deadline_at = None
         state.generation = generation
@@ -78,6 +82,8 @@ def found(lease: Lease, state: StepState, look: Look, verdict: Verdict, *, gener
         "observed_at",
         "tries",
         "facts",
+        "differences",
+        "mend",
         "ready_at",
         "deadline_at",
         "generation",

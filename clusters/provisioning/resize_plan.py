@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from clusters.models import Machine, Order, OrderLine
-from clusters.provisioning.context import cluster_spec, flavor_spec
+from clusters.provisioning.context import cluster_spec, facts_of, flavor_spec, step_context
+from clusters.provisioning.previews import preview_of
 from clusters.provisioning.registry import steps_for
 from clusters.provisioning.steps import ClusterSpec, PoolSpec
 from clusters.services import shrinking
@@ -31,6 +32,7 @@ def resize_plan(order: Order, chosen: Chosen) -> JSONDict:
     }
     before = cluster_spec(order.cluster)
     after = replace(before, pools=_pools(before, chosen, leaving))
+    ctx = replace(step_context(order.cluster), spec=after, facts=facts_of(order.cluster))
     return {
         "inputs": inputs_of(order),
         "cluster": before.name,
@@ -45,6 +47,7 @@ def resize_plan(order: Order, chosen: Chosen) -> JSONDict:
                 "needs": list(step.needs),
                 "deadline_seconds": int(step.deadline.total_seconds()),
                 **_difference(step.describe(before), step.describe(after)),
+                **preview_of(step, ctx),
             }
             for step in steps_for(order.site, order.stack)
         ],

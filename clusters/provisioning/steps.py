@@ -9,7 +9,7 @@ import datetime as dt
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
 EMPTY: Mapping[str, str] = MappingProxyType({})
 NO_FACTS: Mapping[str, Mapping[str, str]] = MappingProxyType({})
@@ -86,6 +86,27 @@ class StepContext:
 
 
 @dataclass(frozen=True, slots=True)
+class Difference:
+    """One thing outside that is not as the spec wants it. The values are for people; never a secret."""
+
+    thing: str  # e.g. "NodeSet slurm/slurm-worker-gpu"
+    path: str  # e.g. "spec.replicas"; "" when the thing as a whole is missing or too much
+    wanted: str
+    found: str
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One thing that an apply would create, change or remove, for the plan on the approval page."""
+
+    action: Literal["create", "change", "remove"]
+    system: str  # where, e.g. "Netris of dc1"
+    thing: str
+    text: str = ""  # as it would be sent, without secrets
+    differences: tuple[Difference, ...] = ()  # of a change
+
+
+@dataclass(frozen=True, slots=True)
 class Observed:
     """What a look at the outside found."""
 
@@ -94,6 +115,7 @@ class Observed:
     ready: bool = False  # and works
     reason: str = ""  # CamelCase, shown to people
     message: str = ""  # one sentence for people; never a secret
+    differences: tuple[Difference, ...] = ()  # what is not in sync, where the step can tell
     waits_for: str = ""  # whom, if it is not the outside, e.g. "running jobs": then no deadline runs
     facts: Mapping[str, str] = field(default_factory=lambda: EMPTY)  # endpoint, VPC id ...; never a secret
 
@@ -120,3 +142,11 @@ class Step(Protocol):
 
     def remove(self, ctx: StepContext) -> None:
         """Ask for removal, do not wait; absent is fine."""
+
+
+@runtime_checkable
+class Previews(Protocol):
+    """A step that can show more than lines: each thing that its apply would touch."""
+
+    def preview(self, ctx: StepContext) -> tuple[Change, ...]:
+        """What an apply would do now; changes nothing. Raises TemporaryError and PermanentError."""

@@ -8,12 +8,15 @@ from contextlib import contextmanager
 from decimal import Decimal
 from uuid import UUID, uuid4
 
+from django.utils.translation import gettext as _
+
 from clusters import live
-from clusters.models import Cluster, Order, OrderKind, OrderState, Phase
+from clusters.models import Cluster, Order, OrderKind, OrderState, Phase, StepStatus
 from clusters.services import desired
 from clusters.services.moves import move
 from clusters.services.policy import approve_by_policy
 from clusters.services.wake import wake
+from clusters.words import ENDING, is_phase
 from portal.lib import clock
 from portal.lib.errors import BadInput, NotAllowed, WrongState
 from tenants.actor import Actor
@@ -34,11 +37,14 @@ def terminate_cluster(
     with command("cluster.termination_ordered", actor=actor, target=cluster) as done:
         row = lock(cluster)
         if not row.wanted or row.phase == Phase.DELETED:
-            raise WrongState(f"{row.name} is {row.get_phase_display().lower()}.")
+            raise WrongState(is_phase(row))
         if row.terminate_at is not None and not at_once:
-            raise WrongState(f"{row.name} is to be removed at {row.terminate_at:%Y-%m-%d %H:%M} UTC already.")
+            raise WrongState(
+                _("%(cluster)s is to be removed at %(at)s already.")
+                % {"cluster": row.name, "at": f"{row.terminate_at:%Y-%m-%d %H:%M} UTC"}
+            )
         if typed_name.strip() != row.name:
-            raise BadInput(fields={"confirm": f"Type {row.name} to confirm."})
+            raise BadInput(fields={"confirm": _("Type %(name)s to confirm.") % {"name": row.name}})
         # what never became ready, or was given up, holds nothing that a grace could save
         now_then = at_once or not row.was_ready or row.phase == Phase.FAILED
         _end_open_orders(row, done, removed_at_once=now_then)
@@ -48,7 +54,7 @@ def terminate_cluster(
         else:
             wake(row, terminate_at=clock.now() + GRACE)
         done.detail = {"at_once": now_then, "order": str(order.pk)}
-        done.publish(*live.of_cluster(row))
+        done.publish(*live.of_order(order), *live.of_cluster(row))
     cluster.refresh_from_db()
     return order
 
@@ -63,7 +69,7 @@ def begin_due_removal(*, actor: Actor, cluster: Cluster) -> None:
     with command("cluster.removal_began", actor=actor, target=cluster) as done:
         row = lock(cluster)
         if row.terminate_at is None or row.terminate_at > clock.now() or not row.wanted:
-            raise WrongState("Nothing is due.")
+            raise WrongState(_("Nothing is due."))
         begin_removal(row)
         done.publish(*live.of_cluster(row))
 
@@ -76,12 +82,25 @@ def retry(*, actor: Actor, cluster: Cluster) -> None:
         done.publish(*live.of_cluster(row))
 
 
+def mend(*, actor: Actor, cluster: Cluster) -> None:
+    """Set right what drifted at a site that asks first. Raises WrongState when nothing has drifted."""
+    with _verb("cluster.mended", actor, cluster) as (row, done):
+        _refuse_ended(row)
+        drifted = row.steps.filter(status=StepStatus.DRIFTED)
+        differences = [one for state in drifted for one in state.differences]
+        if not drifted.update(mend=True):
+            raise WrongState(_("Nothing of %(cluster)s has drifted.") % {"cluster": row.name})
+        wake(row)
+        done.detail = {"differences": differences}
+        done.publish(*live.of_cluster(row))
+
+
 def pause(*, actor: Actor, cluster: Cluster) -> None:
     """Leave the cluster alone until somebody resumes it; nothing is removed."""
     with _verb("cluster.paused", actor, cluster) as (row, done):
         _refuse_ended(row)
         if row.paused:
-            raise WrongState(f"{row.name} is paused already.")
+            raise WrongState(_("%(cluster)s is paused already.") % {"cluster": row.name})
         wake(row, paused=True)
         done.publish(*live.of_cluster(row))
 
@@ -90,7 +109,7 @@ def resume(*, actor: Actor, cluster: Cluster) -> None:
     """Go on; deadlines begin anew, because waiting for a person is no time-out."""
     with _verb("cluster.resumed", actor, cluster) as (row, done):
         if not row.paused:
-            raise WrongState(f"{row.name} is not paused.")
+            raise WrongState(_("%(cluster)s is not paused.") % {"cluster": row.name})
         row.steps.update(deadline_at=None)
         wake(row, paused=False)
         done.publish(*live.of_cluster(row))
@@ -103,12 +122,15 @@ def give_up(*, actor: Actor, cluster: Cluster, note: str) -> None:
     back to what it was before the change; nothing of it is removed.
     """
     if not note.strip() or len(note) > 2000 or "\0" in note:
-        raise BadInput(fields={"note": "Say why, in at most 2000 characters: the tenant reads it."})
+        raise BadInput(fields={"note": _("Say why, in at most 2000 characters: the tenant reads it.")})
     with _verb("cluster.given_up", actor, cluster) as (row, done):
         _refuse_ended(row)
         order = under_way(row)
         if order is None:
-            raise WrongState(f"Only a build or a change can be given up; none is under way at {row.name}.")
+            raise WrongState(
+                _("Only a build or a change can be given up; none is under way at %(cluster)s.")
+                % {"cluster": row.name}
+            )
         move(order, OrderState.APPROVED, OrderState.FAILED, ended_at=clock.now(), decision_note=note)
         if order.kind == OrderKind.CREATE:
             wake(row, phase=Phase.FAILED, reason="GivenUp", message=note)
@@ -133,7 +155,7 @@ def under_way(cluster: Cluster) -> Order | None:
 def _verb(verb: str, actor: Actor, cluster: Cluster) -> Iterator[tuple[Cluster, Command]]:
     """A command of an operator on a locked cluster."""
     if not actor.is_operator:
-        raise NotAllowed("Only operators do this.")
+        raise NotAllowed(_("Only operators do this."))
     with command(verb, actor=actor, target=cluster) as done:
         yield lock(cluster), done
 
@@ -146,7 +168,7 @@ def lock(cluster: Cluster) -> Cluster:
 
 def _refuse_ended(cluster: Cluster) -> None:
     if cluster.phase in {Phase.DELETED, Phase.FAILED}:
-        raise WrongState(f"{cluster.name} is {cluster.get_phase_display().lower()}.")
+        raise WrongState(is_phase(cluster))
 
 
 def _end_open_orders(cluster: Cluster, done: Command, *, removed_at_once: bool) -> None:
@@ -179,5 +201,5 @@ def _termination(actor: Actor, cluster: Cluster, key: UUID) -> Order:
         created_by=actor.user,
     )
     move(order, OrderState.DRAFT, OrderState.SUBMITTED, submitted_at=clock.now())
-    approve_by_policy(order, "By policy: an owner may end a cluster without an operator.")
+    approve_by_policy(order, ENDING)
     return order

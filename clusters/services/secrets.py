@@ -31,12 +31,15 @@ def keep(cluster: Cluster, name: str, value: bytes, expires_at: dt.datetime | No
     )
 
 
+def site_secrets(site: Site) -> dict[str, bytes]:
+    """The site's own, opened, by the names under which steps ask. Raises PermanentError SealBroken."""
+    rows = SiteSecret.objects.filter(site=site)
+    return {f"{OF_SITE}{one.name}": unseal(bytes(one.sealed)) for one in rows}
+
+
 def secrets_for(cluster: Cluster) -> dict[str, bytes]:
     """Everything that the cluster's steps may need, opened. Raises PermanentError SealBroken."""
-    found = {
-        f"{OF_SITE}{one.name}": unseal(bytes(one.sealed))
-        for one in SiteSecret.objects.filter(site=cluster.site_id)
-    }
+    found = site_secrets(cluster.site)
     for one in ClusterSecret.objects.filter(cluster=cluster):
         found[one.name] = unseal(bytes(one.sealed))
     return found

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from clusters.provisioning.registry import FACTORIES, Wanted
-from clusters.provisioning.steps import ClusterSpec, Observed, Step, StepContext
+from clusters.provisioning.steps import Change, ClusterSpec, Difference, Observed, Step, StepContext
 from portal.lib.errors import PermanentError, TemporaryError
 from portal.lib.types import JSONDict
 
@@ -118,8 +118,24 @@ class FakeStep:
             ready=in_sync and looks > slow,
             reason="" if looks > slow else "Starting",
             message="" if looks > slow else "It is starting.",
+            differences=() if in_sync else (self._difference(thing["wanted"], ctx.spec),),
             facts=self._facts(ctx),
         )
+
+    def preview(self, ctx: StepContext) -> tuple[Change, ...]:
+        if self.world.knobs().get(self.name, {}).get("on") == "preview":
+            raise_as(str(self.world.knobs()[self.name]["fail"]))
+        there = read(self.world.thing(self.name, ctx.spec.name))
+        if not there:
+            return (Change("create", "Fake", self.name, text=json.dumps(wanted(ctx.spec))),)
+        if self._fits(there["wanted"], ctx.spec):
+            return ()
+        return (
+            Change("change", "Fake", self.name, differences=(self._difference(there["wanted"], ctx.spec),)),
+        )
+
+    def _difference(self, there: JSONDict, spec: ClusterSpec) -> Difference:
+        return Difference(self.name, "pools", json.dumps(wanted(spec)["pools"]), json.dumps(there["pools"]))
 
     def apply(self, ctx: StepContext) -> None:
         self._verb("apply", ctx)

@@ -310,8 +310,8 @@ def test_a_stale_worker_hits_no_row(world: World, cluster: Cluster, monkeypatch:
     forward = looks.forward
     taken: list[Lease | None] = []
 
-    def overtaken(step: object, ctx: object) -> looks.Look:
-        look = forward(step, ctx)  # type: ignore[arg-type]
+    def overtaken(step: object, ctx: object, *, hold_back: bool) -> looks.Look:
+        look = forward(step, ctx, hold_back=hold_back)  # type: ignore[arg-type]
         if not taken:  # this worker was so slow that its lease ended and another one claimed
             Cluster.objects.filter(pk=cluster.pk).update(lease_until=clock.now() - dt.timedelta(seconds=1))
             taken.append(claim(cluster.pk))

@@ -1,0 +1,129 @@
+"""What changed outside is shown, and mended by a person or at once, as the site wants it."""
+
+from __future__ import annotations
+
+import pytest
+
+from clusters.models import Cluster, Order, Phase, StepEvent, StepState, StepStatus
+from clusters.provisioning import engine
+from clusters.services.clusters import mend
+from portal.lib.errors import NotAllowed, WrongState
+from tenants.models import AuditEvent
+from tests.builders import actor_for, make_tenant
+from tests.clusters.builders import make_cluster, make_order, make_site, operator, owner_of
+from tests.clusters.fakes import World, read, write
+
+pytestmark = pytest.mark.django_db
+
+
+def ready_cluster(*, asks: bool) -> Cluster:
+    cluster = make_cluster(make_tenant(), make_site())
+    if asks:
+        cluster.site.settings = {"mend": "ask"}
+        cluster.site.save()
+    return look(cluster, 3)
+
+
+def look(cluster: Cluster, passes: int = 1) -> Cluster:
+    for _ in range(passes):
+        engine.reconcile(cluster.pk)
+    return Cluster.objects.get(pk=cluster.pk)
+
+
+def change_by_hand(world: World, cluster: Cluster, step: str = "fabric") -> None:
+    path = world.thing(step, cluster.external_name)
+    there = read(path)
+    write(path, {**there, "wanted": {**there["wanted"], "pools": {"train": []}}})
+
+
+def state_of(cluster: Cluster, step: str = "fabric") -> StepState:
+    return StepState.objects.get(cluster=cluster, name=step)
+
+
+def test_a_site_that_asks_shows_the_drift_with_both_values_and_touches_nothing(world: World) -> None:
+    cluster = ready_cluster(asks=True)
+    assert cluster.phase == Phase.READY
+    change_by_hand(world, cluster)
+    applied = len(world.calls("apply"))
+    cluster = look(cluster, 3)
+    state = state_of(cluster)
+    assert (state.status, state.reason, cluster.phase) == (StepStatus.DRIFTED, "Drifted", Phase.DEGRADED)
+    (difference,) = state.differences
+    assert (difference["thing"], difference["path"], difference["found"]) == (
+        "fabric",
+        "pools",
+        '{"train": []}',
+    )
+    assert "site-north" in difference["wanted"]
+    assert len(world.calls("apply")) == applied
+    assert StepEvent.objects.filter(cluster=cluster, step="fabric", status="drifted").count() == 1
+    # what builds on it is still looked at and still fine
+    assert state_of(cluster, "smoke").status == StepStatus.READY
+
+
+def test_mending_is_asked_by_an_operator_audited_and_done_once(world: World) -> None:
+    cluster = ready_cluster(asks=True)
+    change_by_hand(world, cluster)
+    look(cluster)
+    with pytest.raises(NotAllowed):
+        mend(actor=actor_for(owner_of(cluster.tenant), cluster.tenant), cluster=cluster)
+    mend(actor=operator(), cluster=cluster)
+    cluster = look(cluster)
+    state = state_of(cluster)
+    assert (state.status, state.differences, state.mend) == (StepStatus.READY, [], False)
+    assert cluster.phase == Phase.READY
+    told = AuditEvent.objects.get(verb="cluster.mended").detail["differences"]
+    assert [one["path"] for one in told] == ["pools"]
+    with pytest.raises(WrongState, match="drifted"):
+        mend(actor=operator(), cluster=cluster)
+    # the next drift is asked about again
+    change_by_hand(world, cluster)
+    assert state_of(look(cluster)).status == StepStatus.DRIFTED
+
+
+def test_drift_that_was_mended_by_hand_is_gone_by_itself(world: World) -> None:
+    cluster = ready_cluster(asks=True)
+    before = read(world.thing("fabric", cluster.external_name))
+    change_by_hand(world, cluster)
+    look(cluster)
+    write(world.thing("fabric", cluster.external_name), before)
+    assert look(cluster).phase == Phase.READY
+    assert state_of(cluster).differences == []
+
+
+def test_a_site_that_does_not_ask_is_mended_at_the_next_look(world: World) -> None:
+    cluster = ready_cluster(asks=False)
+    change_by_hand(world, cluster)
+    assert look(cluster).phase == Phase.READY
+    assert "site-north" in str(read(world.thing("fabric", cluster.external_name))["wanted"])
+
+
+def test_no_answer_while_drifted_keeps_what_was_seen(world: World) -> None:
+    cluster = ready_cluster(asks=True)
+    change_by_hand(world, cluster)
+    look(cluster)
+    world.set("fabric", fail="temporary", on="observe")
+    look(cluster)
+    state = state_of(cluster)
+    assert (state.status, len(state.differences)) == (StepStatus.DRIFTED, 1)
+
+
+def test_a_plan_lists_what_each_step_would_touch(world: World) -> None:
+    order = make_order(make_tenant(), make_site())
+    plan = Order.objects.get(pk=order.pk).plan
+    assert plan is not None
+    by_name = {step["name"]: step for step in plan["steps"]}
+    (change,) = by_name["fabric"]["changes"]
+    assert (change["action"], change["system"], change["thing"]) == ("create", "Fake", "fabric")
+    assert "train" in change["text"]
+
+
+def test_a_plan_is_made_while_a_system_is_down_and_says_so(world: World) -> None:
+    world.set("fabric", fail="temporary", on="preview")
+    order = make_order(make_tenant(), make_site())
+    row = Order.objects.get(pk=order.pk)
+    assert row.plan is not None
+    assert row.plan_hash
+    by_name = {step["name"]: step for step in row.plan["steps"]}
+    assert by_name["fabric"]["unseen"] == "NotReachable: It does not answer."
+    assert by_name["slurm"]["unseen"] == ""
