@@ -7,7 +7,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Protocol
 
 import pytest
@@ -44,6 +44,8 @@ class Subject(Protocol):
 
 class DriverContract:
     """The promises of clusters.provisioning.steps.Step."""
+
+    points: Iterable[int] = range(1, MOST_POINTS)  # effects at which a worker is killed
 
     def test_nothing_is_absent(self, subject: Subject) -> None:
         assert subject.step.observe(subject.ctx).exists is False
@@ -97,7 +99,7 @@ class DriverContract:
         subject.fresh()
         settle(subject.step, subject.ctx)
         whole = shape(subject)
-        for point in range(1, MOST_POINTS):
+        for point in self.points:
             drive_away(subject.step, subject.ctx)
             subject.fresh()
             killed = crash(lambda: subject.step.apply(subject.ctx), at=point)
@@ -109,7 +111,7 @@ class DriverContract:
         raise AssertionError("apply has more effects than the test looks at")
 
     def test_a_crash_in_remove_is_finished_later(self, subject: Subject) -> None:
-        for point in range(1, MOST_POINTS):
+        for point in self.points:
             settle(subject.step, subject.ctx)
             killed = crash(lambda: subject.step.remove(subject.ctx), at=point)
             drive_away(subject.step, subject.ctx)
