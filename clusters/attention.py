@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
 from clusters import words
 from clusters.models import Order, OrderState, Phase
 from portal.lib import clock
@@ -26,7 +29,7 @@ class Point:
     page: str
     key: UUID
     since: dt.datetime | None = None
-    action: str = "Look"
+    action: str = ""  # "": look
 
 
 def attention(clusters: Iterable[Any], refused: Iterable[Order]) -> list[Point]:
@@ -35,12 +38,12 @@ def attention(clusters: Iterable[Any], refused: Iterable[Order]) -> list[Point]:
     found += [
         Point(
             "amber",
-            f"Order of {order.cluster_name}",
-            "An operator rejected it and says why.",
+            _("Order of %(cluster)s") % {"cluster": order.cluster_name},
+            _("An operator rejected it and says why."),
             "order",
             order.pk,
             order.decided_at,
-            "Read",
+            _("Read"),
         )
         for order in refused
     ]
@@ -61,7 +64,7 @@ def _of_cluster(cluster: Any) -> Iterator[Point]:
         yield Point(
             "red",
             cluster.name,
-            "The build was given up. It is not charged; an owner can remove what was built.",
+            _("The build was given up. It is not charged; an owner can remove what was built."),
             "cluster",
             cluster.pk,
         )
@@ -70,15 +73,19 @@ def _of_cluster(cluster: Any) -> Iterator[Point]:
     if waiting is not None and waiting.needs_a_person:
         yield Point("amber", cluster.name, waiting.what, "cluster-steps", cluster.pk, waiting.since)
     if cluster.paused:
-        text = "Paused by an operator; running jobs go on."
+        text = _("Paused by an operator; running jobs go on.")
         yield Point("amber", cluster.name, text, "cluster", cluster.pk)
     if slurm is not None and slurm.unreachable_since is not None and cluster.was_ready:
-        text = "Slurm does not answer. Jobs go on; what is shown is the last known state."
+        text = _("Slurm does not answer. Jobs go on; what is shown is the last known state.")
         yield Point("amber", cluster.name, text, "cluster", cluster.pk, slurm.unreachable_since)
     if cluster.phase in {Phase.READY, Phase.DEGRADED} and cluster.nodes_seen > cluster.nodes_up:
         down = cluster.nodes_seen - cluster.nodes_up
-        text = f"{down} of {cluster.nodes_seen} nodes {'is' if down == 1 else 'are'} down or drained."
+        text = ngettext(
+            "%(down)d of %(seen)d nodes is down or drained.",
+            "%(down)d of %(seen)d nodes are down or drained.",
+            down,
+        ) % {"down": down, "seen": cluster.nodes_seen}
         yield Point("amber", cluster.name, text, "cluster-nodes", cluster.pk)
     if cluster.terminate_at is not None and cluster.wanted:
-        text = "It is to be removed; until then that can be called off."
+        text = _("It is to be removed; until then that can be called off.")
         yield Point("blue", cluster.name, text, "cluster", cluster.pk, cluster.terminate_at)

@@ -6,8 +6,10 @@ import datetime as dt
 from typing import Any
 
 from django.db.models import Count, Q, QuerySet
+from django.utils.translation import gettext as _
 
 from clusters.models import Cluster, Flavor, Order, OrderState, Phase, Site, StepState, StepStatus
+from clusters.reasons import explain
 from clusters.services.capacity import Capacity, capacity
 from clusters.words import title_of
 from portal.lib import clock
@@ -26,7 +28,10 @@ def fleet_context(actor: Actor) -> JSONDict:
         "waiting": _orders(waiting),
         "waiting_count": waiting.count(),
         "decided": _decided(actor),
-        "stalled": [{"step": step, "title": title_of(step.name)} for step in stalled[:MOST]],
+        "stalled": [
+            {"step": step, "title": title_of(step.name), "why": explain(step.reason, step.message)}
+            for step in stalled[:MOST]
+        ],
         "stalled_count": stalled.count(),
         "silent": _silent(actor),
         "phases": _phases(actor),
@@ -48,13 +53,19 @@ def _orders(waiting: QuerySet[Order]) -> list[JSONDict]:
                 {"line": line, "free": known.get((row.site_id, line.flavor_id), _NONE).free}
                 for line in row.lines.all()
             ],
-            "error": (row.plan or {}).get("error"),
+            "error": plan_error(row),
         }
         for row in rows
     ]
 
 
 _NONE = Capacity(site_id=Site().pk, flavor_id=Flavor().pk)
+
+
+def plan_error(order: Order) -> JSONDict | None:
+    """Why there is no plan: reason, message in a sentence, and the stored hint."""
+    error: JSONDict | None = (order.plan or {}).get("error")
+    return error and {**error, "message": explain(str(error["reason"]), str(error["message"]))}
 
 
 def _decided(actor: Actor) -> list[Order]:
@@ -111,8 +122,8 @@ def capacity_by_site() -> list[JSONDict]:
 def parts_of(found: Capacity) -> list[JSONDict]:
     """The parts of a flavor's bar: for components that draw one."""
     return [
-        {"label": "in use", "value": found.in_use, "tone": "blue"},
-        {"label": "being wiped", "value": found.wiping, "tone": "amber"},
-        {"label": "broken", "value": found.broken, "tone": "red"},
-        {"label": "free", "value": found.free, "tone": "green"},
+        {"label": _("in use"), "value": found.in_use, "tone": "blue"},
+        {"label": _("being wiped"), "value": found.wiping, "tone": "amber"},
+        {"label": _("broken"), "value": found.broken, "tone": "red"},
+        {"label": _("free"), "value": found.free, "tone": "green"},
     ]

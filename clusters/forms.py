@@ -7,6 +7,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from django import forms
+from django.utils.text import format_lazy
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from clusters.models import Offering, Order, Site, Stack
 from clusters.names import CLUSTER_LENGTH, POOL_LENGTH, RULE
@@ -31,23 +34,27 @@ class OrderForm(forms.Form):
     """A new cluster, without its pools."""
 
     key = forms.UUIDField(
-        label="Form",
+        label=_("Form"),
         widget=forms.HiddenInput,
-        error_messages=dict.fromkeys(("invalid", "required"), "Open the order form again."),
+        error_messages=dict.fromkeys(("invalid", "required"), _("Open the order form again.")),
     )
-    stack = forms.ChoiceField(label="Stack", choices=Stack.choices, initial=Stack.SLURM)
-    site = forms.ModelChoiceField(Site.objects.none(), label="Site", empty_label=None)
+    stack = forms.ChoiceField(label=_("Stack"), choices=Stack.choices, initial=Stack.SLURM)
+    site = forms.ModelChoiceField(Site.objects.none(), label=_("Site"), empty_label=None)
     name = forms.CharField(
-        label="Name",
+        label=_("Name"),
         max_length=200,  # the rule's own limit has the better message
-        help_text=f"Up to {CLUSTER_LENGTH} {RULE}. Others, such as spaces, become hyphens.",
+        help_text=format_lazy(
+            _("Up to {most} {rule}. Others, such as spaces, become hyphens."), most=CLUSTER_LENGTH, rule=RULE
+        ),
         widget=forms.TextInput(attrs=NO_FILL),
     )
     justification = forms.CharField(
-        label="What it is for",
+        label=_("What it is for"),
         required=False,
         max_length=JUSTIFICATION_LENGTH,
-        help_text=f"The operator reads it. At most {JUSTIFICATION_LENGTH} characters.",
+        help_text=format_lazy(
+            _("The operator reads it. At most {most} characters."), most=JUSTIFICATION_LENGTH
+        ),
         widget=forms.Textarea(attrs={"rows": 3}),
     )
 
@@ -61,13 +68,15 @@ class PoolForm(forms.Form):
     """One pool; a row that is left blank is no pool."""
 
     name = forms.CharField(
-        label="Pool",
+        label=_("Pool"),
         max_length=200,
         widget=forms.TextInput(attrs=NO_FILL),
     )
-    offering = forms.ModelChoiceField(Offering.objects.none(), label="Flavor", empty_label="Choose a flavor")
+    offering = forms.ModelChoiceField(
+        Offering.objects.none(), label=_("Flavor"), empty_label=_("Choose a flavor")
+    )
     count = forms.IntegerField(
-        label="Nodes",
+        label=_("Nodes"),
         min_value=1,
         max_value=MOST_NODES,
         widget=forms.NumberInput(attrs={"inputmode": "numeric"}),
@@ -82,7 +91,7 @@ class PoolForm(forms.Form):
         # one list of choices for all rows: no query for each row
         several = len({one.site_id for one in offered}) > 1
         labels = [(one.pk, label_of(one, free, with_site=several)) for one in offered]
-        offerings.choices = [("", "Choose a flavor"), *labels]
+        offerings.choices = [("", gettext("Choose a flavor")), *labels]
 
     @property
     def is_blank(self) -> bool:
@@ -92,8 +101,20 @@ class PoolForm(forms.Form):
 
 def label_of(offering: Offering, free: Mapping[Any, int], *, with_site: bool) -> str:
     """a100-4, 8 free; with the site where there are several. The rest stands in the table above."""
-    place = f" at {offering.site.name}" if with_site else ""
-    return f"{offering.flavor.name}{place}, {free.get((offering.site_id, offering.flavor_id), 0)} free"
+    told = {
+        "flavor": offering.flavor.name,
+        "site": offering.site.name,
+        "free": free.get((offering.site_id, offering.flavor_id), 0),
+    }
+    if with_site:
+        return gettext("%(flavor)s at %(site)s, %(free)d free") % told
+    return gettext("%(flavor)s, %(free)d free") % told
+
+
+def bounds() -> str:
+    """What a new pool may be."""
+    told = {"long": POOL_LENGTH, "most": MOST_NODES}
+    return gettext("A name has up to %(long)d characters; a pool has 1 to %(most)d nodes.") % told
 
 
 class OrderForms:
@@ -123,7 +144,7 @@ class OrderForms:
             for index in range(self._rows(more=more))
         ]
         self.offered = [(one, free.get((one.site_id, one.flavor_id), 0)) for one in offered]
-        self.bounds = f"A name has up to {POOL_LENGTH} characters; a pool has 1 to {MOST_NODES} nodes."
+        self.bounds = bounds()
 
     @property
     def can_grow(self) -> bool:
@@ -197,7 +218,9 @@ class OrderForms:
         )
         for number, form in enumerate([self.order, *self.used()] if self.data is not None else []):
             for field in form:
-                label = f"{field.label} of row {number}" if number else str(field.label)
+                label = str(field.label)
+                if number:
+                    label = gettext("%(field)s of row %(number)d") % {"field": label, "number": number}
                 found += [(field.id_for_label or "", label, str(message)) for message in field.errors]
         return found
 
@@ -225,17 +248,17 @@ class TerminateForm(forms.Form):
     """The end of a cluster."""
 
     when = forms.ChoiceField(
-        label="When",
+        label=_("When"),
         choices=[
-            ("later", "In 24 hours: until then it can be called off"),
-            ("now", "Now: running jobs end at once"),
+            ("later", _("In 24 hours: until then it can be called off")),
+            ("now", _("Now: running jobs end at once")),
         ],
         initial="later",
         widget=forms.RadioSelect,
     )
     confirm = forms.CharField(
-        label="Name of the cluster",
+        label=_("Name of the cluster"),
         max_length=100,
-        help_text="Type the cluster's name, so that it is certain which one you mean.",
+        help_text=_("Type the cluster's name, so that it is certain which one you mean."),
         widget=forms.TextInput(attrs=NO_FILL),
     )

@@ -6,10 +6,9 @@ import datetime as dt
 from decimal import Decimal
 from typing import Any
 
-from django.core.paginator import Paginator
 from django.db.models import Max
 
-from clusters import lines, live, selectors, words
+from clusters import lines, live, plans, selectors, words
 from clusters.attention import attention, refused_orders
 from clusters.costs import costs, forecast, month_of
 from clusters.models import (
@@ -26,8 +25,9 @@ from clusters.models import (
     StepEvent,
     StepState,
 )
+from clusters.reasons import explain
 from clusters.services.changes import open_change
-from portal.lib import clock
+from portal.lib import clock, keyset
 from portal.lib.types import JSONDict
 from tenants.actor import Actor
 from tenants.live.registry import LiveKind, register
@@ -35,6 +35,8 @@ from tenants.models import Invitation, Membership, Tenant
 from tenants.rights import Action, may
 
 MOST_EVENTS = 100
+LONGEST_ID = 19  # digits of a bigint
+ORDERS_PER_PAGE = 25
 
 
 def overview_context(actor: Actor, row: Tenant) -> JSONDict:
@@ -141,7 +143,7 @@ def _leaving(order: Order) -> list[Allocation]:
 
 def _plan(order: Order) -> list[JSONDict]:
     steps = (order.plan or {}).get("steps", [])
-    return [{**step, "title": words.title_of(step["name"])} for step in steps]
+    return [{**step, "title": words.title_of(step["name"]), **plans.made_by(order, step)} for step in steps]
 
 
 def cluster_context(actor: Actor, row: Cluster) -> JSONDict:
@@ -189,21 +191,66 @@ def steps_context(actor: Actor, row: Cluster) -> JSONDict:
     return {
         "cluster": row,
         "tenant": actor.tenant,
-        "steps": [{"state": step, "title": words.title_of(step.name)} for step in steps],
+        "steps": [
+            {
+                "state": step,
+                "title": words.title_of(step.name),
+                "component": words.component_of(step.component),
+            }
+            for step in steps
+        ],
         "timeline": words.timeline_of(steps),
         "waiting": words.waiting_of_steps(steps),
     }
 
 
-def events_context(actor: Actor, row: Cluster, number: object = 1) -> JSONDict:
-    """What happened, newest first."""
-    pages = Paginator(StepEvent.objects.filter(cluster=row).order_by("-id"), MOST_EVENTS)
-    page = pages.get_page(number)  # type: ignore[arg-type]  # anything odd is page 1
+def events_context(actor: Actor, row: Cluster, after: str = "") -> JSONDict:
+    """What happened, newest first, behind the event `after`; anything that is no event's id is the begin."""
+    rows = StepEvent.objects.filter(cluster=row).order_by("-id")
+    if is_place := after.isascii() and after.isdigit() and len(after) < LONGEST_ID:
+        rows = rows.filter(id__lt=int(after))
+    found = list(rows[: MOST_EVENTS + 1])
     return {
         "cluster": row,
         "tenant": actor.tenant,
-        "page": page,
-        "events": [{"event": event, "title": words.title_of(event.step)} for event in page],
+        "events": [
+            {
+                "event": event,
+                "title": words.title_of(event.step),
+                "why": explain(event.reason, event.message),
+            }
+            for event in found[:MOST_EVENTS]
+        ],
+        "next": str(found[MOST_EVENTS - 1].pk) if len(found) > MOST_EVENTS else "",
+        "is_first": not is_place,
+    }
+
+
+def clusters_context(actor: Actor, row: Tenant, *, removed: bool = False) -> JSONDict:
+    """The list of clusters as it opens, or with the removed ones."""
+    rows = selectors.with_figures(Cluster.objects.for_actor(actor)).select_related("site")
+    if not removed:
+        rows = rows.exclude(phase=Phase.DELETED)
+    return {
+        "tenant": row,
+        "clusters": rows.order_by("deleted_at", "name"),
+        "removed": removed,
+        "may_order": may(actor, Action.ORDER),
+    }
+
+
+def orders_context(actor: Actor, row: Tenant, *, state: str = "", after: str = "") -> JSONDict:
+    """The list of orders as it opens, or a part of it behind a place."""
+    rows = selectors.order_list(actor, state=state).filter(keyset.behind(after, "created_at"))
+    found = list(rows[: ORDERS_PER_PAGE + 1])
+    last = found[ORDERS_PER_PAGE - 1] if len(found) > ORDERS_PER_PAGE else None
+    return {
+        "tenant": row,
+        "orders": found[:ORDERS_PER_PAGE],
+        "next": keyset.write(last.created_at, last.pk) if last else "",
+        "is_first": not after,
+        "state": state,
+        "may_order": may(actor, Action.ORDER),
     }
 
 
@@ -235,3 +282,7 @@ STEPS = register(LiveKind(live.STEPS, Cluster.objects.all, "clusters/cluster_ste
 EVENTS = register(
     LiveKind(live.EVENTS, Cluster.objects.all, "clusters/cluster_events.html#live", events_context)
 )
+CLUSTERS = register(
+    LiveKind(live.CLUSTERS, Tenant.objects.all, "clusters/clusters.html#live", clusters_context)
+)
+ORDERS = register(LiveKind(live.ORDERS, Tenant.objects.all, "clusters/orders.html#live", orders_context))

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
+
+from clusters import words
 from clusters.models import Order, OrderKind, OrderState, StepState, StepStatus
 from portal.lib.types import JSONDict
 
@@ -24,27 +28,27 @@ class Cancelling:
 
 TAKE_BACK = {
     OrderKind.CREATE: Cancelling(
-        "Cancel order",
-        "Cancel the order of {name}?",
-        "What was built for it so far is removed. You can order again at any time.",
-        "The order is cancelled; what was built of it is removed.",
+        gettext_noop("Cancel order"),
+        gettext_noop("Cancel the order of {name}?"),
+        gettext_noop("What was built for it so far is removed. You can order again at any time."),
+        gettext_noop("The order is cancelled; what was built of it is removed."),
     ),
     OrderKind.RESIZE: Cancelling(
-        "Cancel resize",
-        "Cancel the resize of {name}?",
-        "The cluster becomes what it was before. Running jobs go on.",
-        "The resize is cancelled; the cluster becomes what it was before.",
+        gettext_noop("Cancel resize"),
+        gettext_noop("Cancel the resize of {name}?"),
+        gettext_noop("The cluster becomes what it was before. Running jobs go on."),
+        gettext_noop("The resize is cancelled; the cluster becomes what it was before."),
     ),
     OrderKind.TERMINATE: Cancelling(
-        "Call off the removal",
-        "Call off the removal of {name}?",
-        "The cluster stays as it is.",
-        "The cluster stays.",
+        gettext_noop("Call off the removal"),
+        gettext_noop("Call off the removal of {name}?"),
+        gettext_noop("The cluster stays as it is."),
+        gettext_noop("The cluster stays."),
     ),
 }
 WORDS = {
-    (OrderKind.RESIZE, OrderState.APPROVED): "Being changed",
-    (OrderKind.TERMINATE, OrderState.APPROVED): "Being removed",
+    (OrderKind.RESIZE, OrderState.APPROVED): gettext_noop("Being changed"),
+    (OrderKind.TERMINATE, OrderState.APPROVED): gettext_noop("Being removed"),
 }
 ENDED = {OrderState.CANCELLED, OrderState.FAILED, OrderState.REJECTED}
 
@@ -52,30 +56,36 @@ ENDED = {OrderState.CANCELLED, OrderState.FAILED, OrderState.REJECTED}
 def state_word(order: Order) -> str:
     """The state as it reads for this kind; "" where the usual word fits."""
     if order.kind == OrderKind.TERMINATE and order.cluster is not None and order.cluster.terminate_at:
-        return "Scheduled" if order.state == OrderState.APPROVED else ""
+        return _("Scheduled") if order.state == OrderState.APPROVED else ""
     if order.state == OrderState.FAILED:
-        return "Given up"
-    return WORDS.get((OrderKind(order.kind), OrderState(order.state)), "")
+        return _("Given up")
+    known = WORDS.get((OrderKind(order.kind), OrderState(order.state)))
+    return _(known) if known else ""
 
 
 def cancelling(order: Order) -> Cancelling:
     """What cancelling this order means."""
     found = TAKE_BACK.get(OrderKind(order.kind), TAKE_BACK[OrderKind.CREATE])
-    return replace(found, title=found.title.format(name=order.cluster_name))
+    return Cancelling(
+        button=_(found.button),
+        title=_(found.title).format(name=order.cluster_name),
+        text=_(found.text),
+        done=_(found.done),
+    )
 
 
 def line_of(order: Order, steps: Sequence[StepState], back: Back = "") -> list[JSONDict]:
     """Items of components/steps.html: the order's life in four or five."""
     if order.kind == OrderKind.TERMINATE:
         return _of_end(order)
-    items: list[JSONDict] = [{"title": "Submitted", "status": "good", "at": order.submitted_at}]
+    items: list[JSONDict] = [{"title": _("Submitted"), "status": "good", "at": order.submitted_at}]
     if order.state in ENDED:
         return items + _of_ended(order, back)
     if order.state == OrderState.SUBMITTED:
-        items.append({"title": "Approval", "status": "waiting", "text": "by an operator"})
+        items.append({"title": _("Approval"), "status": "waiting", "text": _("by an operator")})
     else:
-        by = "" if order.decided_by_id else "by policy"
-        items.append({"title": "Approved", "status": "good", "at": order.decided_at, "text": by})
+        by = "" if order.decided_by_id else _("by policy")
+        items.append({"title": _("Approved"), "status": "good", "at": order.decided_at, "text": by})
     return items + (_of_change(order, steps) if order.kind == OrderKind.RESIZE else _of_build(order, steps))
 
 
@@ -84,39 +94,43 @@ def _of_ended(order: Order, back: Back) -> list[JSONDict]:
     if order.decided_at and order.cluster_id:
         # a rejection writes its own moment over the approval's
         at = None if order.state == OrderState.REJECTED else order.decided_at
-        items.append({"title": "Approved", "status": "good", "at": at})
+        items.append({"title": _("Approved"), "status": "good", "at": at})
     word = state_word(order) or order.get_state_display()
     items.append({"title": word, "status": order.state, "at": order.ended_at})
     resize = order.kind == OrderKind.RESIZE
     if back == "kept":
         items.append(
-            {"title": "What was built", "status": "attention", "text": "stays until an owner removes it"}
+            {
+                "title": _("What was built"),
+                "status": "attention",
+                "text": _("stays until an owner removes it"),
+            }
         )
     elif back == "working":
-        title = "Going back to what it was" if resize else "Being taken back"
+        title = _("Going back to what it was") if resize else _("Being taken back")
         items.append({"title": title, "status": "working"})
     elif back == "done":
-        items.append({"title": "As it was before" if resize else "Taken back", "status": "good"})
+        items.append({"title": _("As it was before") if resize else _("Taken back"), "status": "good"})
     return items
 
 
 def _of_build(order: Order, steps: Sequence[StepState]) -> list[JSONDict]:
     built = order.state == OrderState.FULFILLED
     doing = _doing(order, steps, 0)
-    doing["title"] = "Built" if built else "Being built"
+    doing["title"] = _("Built") if built else _("Being built")
     at = order.ended_at if built else None
-    return [doing, {"title": "Ready", "status": "good" if built else "waiting", "at": at}]
+    return [doing, {"title": _("Ready"), "status": "good" if built else "waiting", "at": at}]
 
 
 def _of_change(order: Order, steps: Sequence[StepState]) -> list[JSONDict]:
     done = order.state == OrderState.FULFILLED
     doing = _doing(order, steps, order.cluster.generation if order.cluster else 0)
-    doing["title"] = "Changed" if done else "Being changed"
+    doing["title"] = _("Changed") if done else _("Being changed")
     at = order.ended_at if done else None
-    end = {"title": "As ordered", "status": "good" if done else "waiting", "at": at}
+    end = {"title": _("As ordered"), "status": "good" if done else "waiting", "at": at}
     if any(line.fewer for line in order.lines.all()):
         status = "good" if done else "waiting"
-        return [doing, {"title": "Machines wiped and given back", "status": status}, end]
+        return [doing, {"title": _("Machines wiped and given back"), "status": status}, end]
     return [doing, end]
 
 
@@ -126,17 +140,20 @@ def _doing(order: Order, steps: Sequence[StepState], generation: int) -> JSONDic
     ready = sum(step.status == StepStatus.READY and step.generation >= generation for step in steps)
     waits = next((step.waits_for for step in steps if step.waits_for), "")
     stalled = any(step.status == StepStatus.STALLED for step in steps)
-    text = f"waits for {waits}" if waits else f"{ready} of {len(steps)} steps" if steps else ""
+    if waits:
+        text = _("waits for %(whom)s") % {"whom": words.who_of(waits)}
+    else:
+        text = _("%(ready)d of %(steps)d steps") % {"ready": ready, "steps": len(steps)} if steps else ""
     return {"status": "stalled" if stalled else "working", "text": text}
 
 
 def _of_end(order: Order) -> list[JSONDict]:
-    asked: JSONDict = {"title": "Asked for", "status": "good", "at": order.submitted_at}
+    asked: JSONDict = {"title": _("Asked for"), "status": "good", "at": order.submitted_at}
     scheduled = order.cluster.terminate_at if order.cluster else None
     if order.state == OrderState.CANCELLED:
-        return [asked, {"title": "Called off", "status": "cancelled", "at": order.ended_at}]
+        return [asked, {"title": _("Called off"), "status": "cancelled", "at": order.ended_at}]
     if scheduled:
-        return [asked, {"title": "Scheduled", "status": "waiting", "at": scheduled}]
+        return [asked, {"title": _("Scheduled"), "status": "waiting", "at": scheduled}]
     done = order.state == OrderState.FULFILLED
-    end = {"title": "Removed", "status": "good" if done else "waiting", "at": order.ended_at}
-    return [asked, {"title": "Being removed", "status": "good" if done else "working"}, end]
+    end = {"title": _("Removed"), "status": "good" if done else "waiting", "at": order.ended_at}
+    return [asked, {"title": _("Being removed"), "status": "good" if done else "working"}, end]

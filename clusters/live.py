@@ -9,6 +9,7 @@ from tenants.live.topics import Topic
 
 LAST_ORDERS = 3
 OVERVIEW, ORDER = "tenant-overview", "order"
+CLUSTERS, ORDERS = "clusters", "orders"  # the two lists of a tenant, as they open
 CLUSTER, NODES, STEPS, EVENTS = "cluster", "cluster-nodes", "cluster-steps", "cluster-events"
 
 
@@ -18,12 +19,13 @@ def overview(tenant_id: uuid.UUID) -> Topic:
 
 
 def of_order(order: Order) -> tuple[Topic, ...]:
-    """Order page and overview."""
-    return (Topic(order.tenant_id, ORDER, order.pk), overview(order.tenant_id))
+    """Order page, overview and the list of orders."""
+    tenant = order.tenant_id
+    return (Topic(tenant, ORDER, order.pk), overview(tenant), Topic(tenant, ORDERS, tenant))
 
 
 def of_cluster(cluster: Cluster) -> tuple[Topic, ...]:
-    """The pages of a cluster, those of its last orders, and the overview.
+    """The pages of a cluster, those of its last orders, the overview and the list of clusters.
 
     The open ones are always among the last; a cancelled one is followed until all of it is taken back.
     """
@@ -33,4 +35,5 @@ def of_cluster(cluster: Cluster) -> tuple[Topic, ...]:
         *(Topic(cluster.tenant_id, kind, cluster.pk) for kind in (CLUSTER, NODES, STEPS, EVENTS)),
         *(Topic(cluster.tenant_id, ORDER, key) for key in orders),
         overview(cluster.tenant_id),
+        Topic(cluster.tenant_id, CLUSTERS, cluster.tenant_id),
     )

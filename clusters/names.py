@@ -5,10 +5,13 @@ from __future__ import annotations
 import re
 import unicodedata
 
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+
 CLUSTER_LENGTH = 40
 POOL_LENGTH = 30
 RESERVED = frozenset({"default", "all", "none", "any", "unlimited", "infinite", "root", "slurm"})
-RULE = "letters, digits and hyphens, beginning with a letter"
+RULE = gettext_lazy("letters, digits and hyphens, beginning with a letter")
 SAFE = re.compile(r"[a-z](?:[a-z0-9-]*[a-z0-9])?")
 
 
@@ -23,17 +26,22 @@ def safe_name(typed: str, *, longest: int) -> str:
     """
     text = typed.strip(" ")
     if not text:
-        raise NameRefused(f"Enter a name: {RULE}.")
+        raise NameRefused(_("Enter a name: %(rule)s.") % {"rule": RULE})
     if any(unicodedata.category(letter) in {"Cc", "Cf", "Zl", "Zp", "Cs"} for letter in text):
-        raise NameRefused("A name cannot hold line breaks or other control characters.")
+        raise NameRefused(_("A name cannot hold line breaks or other control characters."))
     if len(text) > longest:
-        raise NameRefused(f"A name has at most {longest} characters; this one has {len(text)}.")
+        raise NameRefused(
+            _("A name has at most %(most)d characters; this one has %(long)d.")
+            % {"most": longest, "long": len(text)}
+        )
     plain = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode("ascii").lower()
     name = re.sub(r"[^a-z0-9]+", "-", plain).strip("-")
     if not SAFE.fullmatch(name) or len(name) > longest:
-        raise NameRefused(f"A name has {RULE}; nothing usable is left of this one.")
+        raise NameRefused(_("A name has %(rule)s; nothing usable is left of this one.") % {"rule": RULE})
     if name in RESERVED:
-        raise NameRefused(f"The name {name} means something to Slurm or to us. Choose another.")
+        raise NameRefused(
+            _("The name %(name)s means something to Slurm or to us. Choose another.") % {"name": name}
+        )
     return name
 
 
@@ -49,4 +57,4 @@ def pool_name(typed: str) -> str:
 
 def nodes(count: int) -> str:
     """1 node, 2 nodes."""
-    return f"{count} node{'' if count == 1 else 's'}"
+    return ngettext("%(count)d node", "%(count)d nodes", count) % {"count": count}

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from django import forms
+from django.utils.text import format_lazy
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
-from clusters.forms import PoolForm
+from clusters.forms import PoolForm, bounds
 from clusters.models import Cluster, NodePool
-from clusters.names import POOL_LENGTH
 from clusters.services import capacity
 from clusters.services.order_checks import JUSTIFICATION_LENGTH, MOST_NODES, MOST_POOLS, PoolRequest
 from clusters.services.resize_checks import Line, ResizeRequest, offerings_of, pools_of
@@ -26,15 +28,17 @@ class ResizeForm(forms.Form):
     """One number for each pool; its fields are made from the cluster."""
 
     key = forms.UUIDField(
-        label="Form",
+        label=_("Form"),
         widget=forms.HiddenInput,
-        error_messages=dict.fromkeys(("invalid", "required"), "Open the form again."),
+        error_messages=dict.fromkeys(("invalid", "required"), _("Open the form again.")),
     )
     justification = forms.CharField(
-        label="What it is for",
+        label=_("What it is for"),
         required=False,
         max_length=JUSTIFICATION_LENGTH,
-        help_text=f"An operator who decides reads it. At most {JUSTIFICATION_LENGTH} characters.",
+        help_text=format_lazy(
+            _("An operator who decides reads it. At most {most} characters."), most=JUSTIFICATION_LENGTH
+        ),
         widget=forms.Textarea(attrs={"rows": 3}),
     )
 
@@ -42,11 +46,12 @@ class ResizeForm(forms.Form):
         super().__init__(*args, **kwargs)
         for pool in pools:
             self.fields[name_of(pool)] = forms.IntegerField(
-                label=f"Nodes of {pool.name}",
+                label=gettext("Nodes of %(pool)s") % {"pool": pool.name},
                 min_value=0,
                 max_value=MOST_NODES,
                 initial=pool.count,
-                help_text=f"{pool.count} now. 0 to {MOST_NODES}; with 0 the pool goes.",
+                help_text=gettext("%(now)d now. 0 to %(most)d; with 0 the pool goes.")
+                % {"now": pool.count, "most": MOST_NODES},
                 widget=forms.NumberInput(attrs={"inputmode": "numeric"}),
             )
 
@@ -88,7 +93,7 @@ class ResizeForms:
         ]
         self._lines: list[Line] | None = None
         self.offered = [(one, free.get((one.site_id, one.flavor_id), 0)) for one in offered]
-        self.bounds = f"A name has up to {POOL_LENGTH} characters; a pool has 1 to {MOST_NODES} nodes."
+        self.bounds = bounds()
 
     @property
     def rows(self) -> list[Row]:
@@ -144,7 +149,7 @@ class ResizeForms:
             pool.is_valid()
             entered = pool.cleaned_data
             if entered.get("offering") and entered.get("count"):
-                name = entered.get("name") or "new"
+                name = entered.get("name") or gettext("new")
                 offering = entered["offering"]
                 lines.append(Line(name, offering.flavor, 0, entered["count"], offering.price_per_hour))
         self._lines = lines
@@ -172,6 +177,8 @@ class ResizeForms:
         found = [("", "", str(message)) for message in self.main.non_field_errors()]
         for number, form in enumerate([self.main, *self.used()]):
             for field in form:
-                label = f"{field.label} of new pool {number}" if number else str(field.label)
+                label = str(field.label)
+                if number:
+                    label = gettext("%(field)s of new pool %(number)d") % {"field": label, "number": number}
                 found += [(field.id_for_label or "", label, str(message)) for message in field.errors]
         return found

@@ -19,6 +19,7 @@ from django.db.models import (
     Value,
 )
 from django.db.models.functions import Coalesce, Concat
+from django.utils.translation import gettext as _
 
 from clusters.fleet import parts_of
 from clusters.lines import ENDED, Back
@@ -144,7 +145,10 @@ def capacity_texts() -> dict[UUID, str]:
     names = dict(Flavor.objects.values_list("pk", "name"))
     texts: dict[UUID, list[str]] = {}
     for (site, flavor), found in capacity().items():
-        texts.setdefault(site, []).append(f"{names[flavor]}: {found.free} of {found.total}")
+        texts.setdefault(site, []).append(
+            _("%(flavor)s: %(free)d of %(total)d")
+            % {"flavor": names[flavor], "free": found.free, "total": found.total}
+        )
     return {site: ", ".join(sorted(parts)) for site, parts in texts.items()}
 
 
@@ -152,7 +156,7 @@ def capacity_bars(site: Site) -> list[JSONDict]:
     """For each flavor at a site: its name and the parts of a bar."""
     names = dict(Flavor.objects.values_list("pk", "name"))
     bars = []
-    for (_, flavor), found in capacity([site]).items():
+    for (_site, flavor), found in capacity([site]).items():
         bars.append({"flavor": names[flavor], "parts": parts_of(found), "total": found.total})
     return sorted(bars, key=lambda bar: str(bar["flavor"]))
 

@@ -6,37 +6,87 @@ import datetime as dt
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from clusters.models import Order, OrderKind, OrderState, StepState, StepStatus
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop, pgettext
+
+from clusters.models import Cluster, Order, OrderKind, OrderState, StepState, StepStatus
+from clusters.reasons import explain
 from portal.lib.types import JSONDict
 
 TITLES = {
-    "machines": "Take machines",
-    "fabric": "Separate the network",
-    "slurm": "Start Slurm",
-    "identity": "Make accounts",
-    "smoke": "Run a test job",
+    "machines": gettext_noop("Take machines"),
+    "fabric": gettext_noop("Separate the network"),
+    "slurm": gettext_noop("Start Slurm"),
+    "identity": gettext_noop("Make accounts"),
+    "smoke": gettext_noop("Run a test job"),
 }
+OPERATOR, US, NOBODY = "an operator", "Freehold", "nobody"
+# notes that no person wrote; stored with an order as they are here
+SHRINKING = gettext_noop("By policy: shrinking needs no operator.")
+ENDING = gettext_noop("By policy: an owner may end a cluster without an operator.")
+POLICIES = frozenset({SHRINKING, ENDING})
 
 
 def title_of(step: str) -> str:
     """A step's title; one that nobody named reads as it is called."""
-    return TITLES.get(step) or step.replace("-", " ").capitalize()
+    known = TITLES.get(step)
+    return _(known) if known else step.replace("-", " ").capitalize()
+
+
+def who_of(whom: str) -> str:
+    """Whom something waits for, as it reads behind "waits for"; an unknown one as it is stored."""
+    known = {
+        OPERATOR: pgettext("waits for", "an operator"),
+        US: pgettext("waits for", "Freehold"),
+        NOBODY: pgettext("waits for", "nobody"),
+        "running jobs": pgettext("waits for", "running jobs"),
+        "jobs ahead in the queue": pgettext("waits for", "jobs ahead in the queue"),
+    }
+    return known.get(whom, whom)
+
+
+def note_of(order: Order) -> str:
+    """The note of the decision: as a person wrote it, or the policy in the reader's language."""
+    note = order.decision_note
+    return _(note) if note in POLICIES else note
+
+
+def in_a_sentence(label: object) -> str:
+    """A label as it reads within a sentence: only its first letter changes, as German nouns need."""
+    text = str(label)
+    return text[:1].lower() + text[1:]
+
+
+def is_phase(cluster: Cluster) -> str:
+    """In which phase it is: a refusal's sentence."""
+    phase = in_a_sentence(cluster.get_phase_display())
+    return _("%(cluster)s is %(phase)s.") % {"cluster": cluster.name, "phase": phase}
 
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
     """Whom something waits for, since when, and why."""
 
-    who: str  # "an operator", "Freehold", "nobody", "running jobs"
+    who: str  # "an operator", "Freehold", "nobody", "running jobs"; `whom` is the word for it
     what: str  # a sentence
     since: dt.datetime | None = None
     reason: str = ""
     message: str = ""
 
     @property
+    def whom(self) -> str:
+        """As it reads behind "waits for"."""
+        return who_of(self.who)
+
+    @property
+    def why(self) -> str:
+        """The reason in a sentence, with what was stored."""
+        return explain(self.reason, self.message)
+
+    @property
     def needs_a_person(self) -> bool:
         """Nothing goes on by itself."""
-        return self.who == "an operator"
+        return self.who == OPERATOR
 
 
 def waiting_of(order: Order, steps: Sequence[StepState]) -> Waiting | None:
@@ -46,21 +96,21 @@ def waiting_of(order: Order, steps: Sequence[StepState]) -> Waiting | None:
     if order.state != OrderState.APPROVED:
         return None
     if order.kind == OrderKind.TERMINATE and order.cluster is not None and order.cluster.terminate_at:
-        return Waiting("nobody", "Removal is scheduled; it can be called off.", order.decided_at)
-    return waiting_of_steps(steps) or Waiting("Freehold", "A worker is about to begin.", order.decided_at)
+        return Waiting(NOBODY, _("Removal is scheduled; it can be called off."), order.decided_at)
+    return waiting_of_steps(steps) or Waiting(US, _("A worker is about to begin."), order.decided_at)
 
 
 def _undecided(order: Order) -> Waiting:
     error = (order.plan or {}).get("error")
     if error:
         return Waiting(
-            "an operator",
-            "An operator looks at the order; it cannot be built as things are.",
+            OPERATOR,
+            _("An operator looks at the order; it cannot be built as things are."),
             order.submitted_at,
             str(error["reason"]),
             str(error["message"]),
         )
-    return Waiting("an operator", "An operator looks at the order and its plan.", order.submitted_at)
+    return Waiting(OPERATOR, _("An operator looks at the order and its plan."), order.submitted_at)
 
 
 def waiting_of_steps(steps: Iterable[StepState]) -> Waiting | None:
@@ -68,32 +118,49 @@ def waiting_of_steps(steps: Iterable[StepState]) -> Waiting | None:
     rows = list(steps)
     for step in rows:
         if step.status == StepStatus.STALLED:
-            what = f"{title_of(step.name)} needs a person; operators see it in their list."
-            return Waiting("an operator", what, step.since, step.reason, step.message)
+            what = _("%(step)s needs a person; operators see it in their list.")
+            return _waiting(step, OPERATOR, what)
     for step in rows:
         if step.waits_for:
-            what = f"{title_of(step.name)} goes on by itself then. No time runs out."
-            return Waiting(step.waits_for, what, step.since, step.reason, step.message)
-        if step.status in {StepStatus.PROGRESSING, StepStatus.REMOVING}:
-            what = f"{title_of(step.name)}, by {step.component}."
-            return Waiting("Freehold", what, step.since, step.reason, step.message)
+            return _waiting(step, step.waits_for, _("%(step)s goes on by itself then. No time runs out."))
+        if step.status == StepStatus.PROGRESSING:
+            return _waiting(step, US, _("%(step)s, by %(component)s."))
+        if step.status == StepStatus.REMOVING:
+            return _waiting(step, US, _("Remove: %(step)s, by %(component)s."))
     return None
+
+
+def _waiting(step: StepState, who: str, what: str) -> Waiting:
+    told = {"step": title_of(step.name), "component": component_of(step.component)}
+    return Waiting(who, what % told, step.since, step.reason, step.message)
+
+
+COMPONENTS = {
+    "Freehold's local site": gettext_noop("Freehold's local site"),
+    "This machine's user files": gettext_noop("This machine's user files"),
+}
+
+
+def component_of(stored: str) -> str:
+    """Who provides a step; a product's own name stays."""
+    known = COMPONENTS.get(stored)
+    return _(known) if known else stored
 
 
 def timeline_of(steps: Sequence[StepState], *, change: int = 0) -> list[JSONDict]:
     """Items of components/timeline.html. Of a change, steps that have not come to its generation yet wait."""
     if change:
         return [_of_change(step, change) for step in steps]
-    needed = {step.name: step.status for step in steps}
     return [
         {
             "title": title_of(step.name),
             "status": step.status,
-            "component": step.component,
+            "component": component_of(step.component),
             "at": step.since if step.status != StepStatus.WAITING else None,
             "took": step.ready_at - step.started_at if step.ready_at and step.started_at else "",
             "reason": step.reason,
-            "detail": step.message or ("" if needed[step.name] != StepStatus.WAITING else "Waits its turn."),
+            "detail": explain(step.reason, step.message)
+            or ("" if step.status != StepStatus.WAITING else _("Waits its turn.")),
         }
         for step in steps
     ]
@@ -104,8 +171,8 @@ def _of_change(step: StepState, generation: int) -> JSONDict:
     return {
         "title": title_of(step.name),
         "status": StepStatus.WAITING if waits else step.status,
-        "component": step.component,
+        "component": component_of(step.component),
         "at": None if waits or step.status == StepStatus.READY else step.since,
         "reason": step.reason,
-        "detail": "Works as before; its turn comes." if waits else step.message,
+        "detail": _("Works as before; its turn comes.") if waits else explain(step.reason, step.message),
     }

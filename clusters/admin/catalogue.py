@@ -7,6 +7,8 @@ from typing import Any
 from django.contrib import admin
 from django.db import models
 from django.http import HttpRequest
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from clusters import selectors
 from clusters.admin.pages import PageAdmin
@@ -42,10 +44,10 @@ class SiteAdmin(CatalogueAdmin, PageAdmin):
         found = super().get_changelist_instance(request)
         texts = selectors.capacity_texts()
         for row in found.result_list:
-            row.capacity_text = texts.get(row.pk, "no machines")
+            row.capacity_text = texts.get(row.pk, gettext("no machines"))
         return found
 
-    @admin.display(description="Free machines")
+    @admin.display(description=_("Free machines"))
     def capacity(self, row: Any) -> str:
         """Free of all, per flavor."""
         return str(row.capacity_text)
@@ -69,12 +71,12 @@ class MachineAdmin(CatalogueAdmin):
         """With the live allocation."""
         return selectors.with_holder(super().get_queryset(request))
 
-    @admin.display(description="State", ordering="state")
+    @admin.display(description=_("State"), ordering="state")
     def status(self, row: Machine) -> str:
         """In words."""
         return row.get_state_display()
 
-    @admin.display(description="In cluster")
+    @admin.display(description=_("In cluster"))
     def cluster(self, row: Any) -> str:
         """Tenant and cluster that hold it."""
         return row.holder or "-"

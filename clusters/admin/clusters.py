@@ -8,10 +8,13 @@ from typing import Any
 from django.contrib import admin
 from django.db import models
 from django.http import HttpRequest
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from clusters import selectors, words
 from clusters.admin.pages import PageAdmin
 from clusters.models import Cluster, Phase, SlurmIdentity, StepStatus
+from clusters.reasons import explain
 from clusters.services import clusters as services
 from clusters.services.review import may_give_up, open_orders_of
 from portal.lib.types import JSONDict
@@ -24,38 +27,40 @@ MOST_EVENTS = 50
 def retry(actor: Actor, cluster: Cluster, _sent: Mapping[str, str]) -> str:
     """Look again now."""
     services.retry(actor=actor, cluster=cluster)
-    return f"A worker looks at {cluster.name} now."
+    return gettext("A worker looks at %(cluster)s now.") % {"cluster": cluster.name}
 
 
 def pause(actor: Actor, cluster: Cluster, _sent: Mapping[str, str]) -> str:
     """Leave it alone."""
     services.pause(actor=actor, cluster=cluster)
-    return f"{cluster.name} is left alone until it is resumed."
+    return gettext("%(cluster)s is left alone until it is resumed.") % {"cluster": cluster.name}
 
 
 def resume(actor: Actor, cluster: Cluster, _sent: Mapping[str, str]) -> str:
     """Go on."""
     services.resume(actor=actor, cluster=cluster)
-    return f"{cluster.name} goes on; deadlines begin anew."
+    return gettext("%(cluster)s goes on; deadlines begin anew.") % {"cluster": cluster.name}
 
 
 def give_up(actor: Actor, cluster: Cluster, sent: Mapping[str, str]) -> str:
     """The build or change failed for good."""
     services.give_up(actor=actor, cluster=cluster, note=sent.get("note", ""))
     if cluster.was_ready:
-        return f"The change of {cluster.name} is given up; it goes back to what it was."
-    return f"{cluster.name} is given up; its owner can remove what was built."
+        text = gettext("The change of %(cluster)s is given up; it goes back to what it was.")
+    else:
+        text = gettext("%(cluster)s is given up; its owner can remove what was built.")
+    return text % {"cluster": cluster.name}
 
 
 class NeedsAPerson(admin.SimpleListFilter):
     """Stalled, degraded, paused or failed first."""
 
-    title = "needs a person"
+    title = _("needs a person")
     parameter_name = "needs"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:  # noqa: ARG002
         """One choice beside all."""
-        return [("1", "Yes")]
+        return [("1", gettext("Yes"))]
 
     def queryset(self, request: HttpRequest, queryset: models.QuerySet[Any]) -> models.QuerySet[Any]:  # noqa: ARG002
         """Clusters that nothing brings forward by itself."""
@@ -83,7 +88,7 @@ class ClusterAdmin(PageAdmin):
     )
     list_filter = (NeedsAPerson, "phase", "paused", "site", "tenant")
     search_fields = ("name", "tenant__slug", "tenant__name", "id")
-    search_help_text = "Name, tenant, id"
+    search_help_text = _("Name, tenant, id")
     list_select_related = ("tenant", "site")
     ordering = ("deleted_at", "-created_at")
 
@@ -93,17 +98,18 @@ class ClusterAdmin(PageAdmin):
         rows: models.QuerySet[models.Model] = super().get_queryset(request).annotate(stalled_steps=stalled)
         return rows.select_related("tenant", "site")
 
-    @admin.display(description="Phase", ordering="phase")
+    @admin.display(description=_("Phase"), ordering="phase")
     def status(self, row: Cluster) -> str:
         """In words, with a pause."""
-        return f"{row.get_phase_display()}{', paused' if row.paused else ''}"
+        phase = row.get_phase_display()
+        return gettext("%(phase)s, paused") % {"phase": phase} if row.paused else phase
 
-    @admin.display(description="Stalled", ordering="stalled_steps")
+    @admin.display(description=_("Stalled"), ordering="stalled_steps")
     def stalled(self, row: Any) -> int:
         """Steps that wait for a person."""
         return int(row.stalled_steps)
 
-    @admin.display(description="Next look", ordering="next_reconcile_at")
+    @admin.display(description=_("Next look"), ordering="next_reconcile_at")
     def next_look(self, row: Cluster) -> object:
         """When a worker comes back; nothing: when somebody acts."""
         return row.next_reconcile_at
@@ -113,10 +119,22 @@ class ClusterAdmin(PageAdmin):
         steps = list(row.steps.all())
         ended = row.phase in {Phase.DELETED, Phase.FAILED}
         return {
-            "steps": [{"state": step, "title": words.title_of(step.name)} for step in steps],
+            "steps": [
+                {
+                    "state": step,
+                    "title": words.title_of(step.name),
+                    "component": words.component_of(step.component),
+                    "why": explain(step.reason, step.message),
+                }
+                for step in steps
+            ],
             "waiting": words.waiting_of_steps(steps),
             "events": [
-                {"event": event, "title": words.title_of(event.step)}
+                {
+                    "event": event,
+                    "title": words.title_of(event.step),
+                    "why": explain(event.reason, event.message),
+                }
                 for event in row.step_events.order_by("-id")[:MOST_EVENTS]
             ],
             "orders": open_orders_of(row),
@@ -137,11 +155,11 @@ class IdentityAdmin(OperationsAdmin):
     list_display = ("name", "kind", "person", "cluster", "uid", "gid", "active", "created_at")
     list_filter = ("kind", "active", "cluster__tenant")
     search_fields = ("name", "uid", "membership__user__name", "membership__user__email", "cluster__name")
-    search_help_text = "Account, uid, person, cluster"
+    search_help_text = _("Account, uid, person, cluster")
     list_select_related = ("cluster", "membership__user")
     ordering = ("-uid",)
 
-    @admin.display(description="Person")
+    @admin.display(description=_("Person"))
     def person(self, row: SlurmIdentity) -> str:
         """Whose it is."""
         return str(row.membership.user) if row.membership else "-"

@@ -11,8 +11,10 @@ from django.db import models
 from django.http import HttpRequest
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import mark_safe
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
-from clusters import lines, words
+from clusters import lines, plans, words
 from clusters.admin.pages import PageAdmin
 from clusters.models import Order, OrderKind, OrderLine, OrderState
 from clusters.services.capacity import capacity
@@ -27,14 +29,17 @@ from tenants.operations import operations
 def approve(actor: Actor, order: Order, sent: Mapping[str, str]) -> str:
     """Approve the plan whose hash the page showed."""
     approve_order(actor=actor, order=order, plan_hash=sent.get("plan_hash", ""), note=sent.get("note", ""))
-    doing = "changed" if order.kind == OrderKind.RESIZE else "built"
-    return f"Approved: {order.cluster_name} is being {doing}."
+    if order.kind == OrderKind.RESIZE:
+        text = gettext("Approved: %(cluster)s is being changed.")
+    else:
+        text = gettext("Approved: %(cluster)s is being built.")
+    return text % {"cluster": order.cluster_name}
 
 
 def reject(actor: Actor, order: Order, sent: Mapping[str, str]) -> str:
     """Reject, with the reason that the tenant reads."""
     reject_order(actor=actor, order=order, note=sent.get("note", ""))
-    return f"Rejected: {order.tenant} reads your note."
+    return gettext("Rejected: %(tenant)s reads your note.") % {"tenant": order.tenant}
 
 
 @admin.register(Order, site=operations)
@@ -46,7 +51,7 @@ class OrderAdmin(PageAdmin):
     list_display = ("what", "tenant", "nodes", "site", "price", "status", "since")
     list_filter = ("state", "kind", "site", "tenant")
     search_fields = ("cluster_name", "tenant__slug", "tenant__name", "id")
-    search_help_text = "Cluster, tenant, id"
+    search_help_text = _("Cluster, tenant, id")
     list_select_related = ("tenant", "site", "cluster")
 
     def get_queryset(self, request: HttpRequest) -> models.QuerySet[models.Model]:
@@ -68,32 +73,32 @@ class OrderAdmin(PageAdmin):
             row.free = {line.flavor_id: _free(row, line, there) for line in row.lines.all()}
         return found
 
-    @admin.display(description="Order")
+    @admin.display(description=_("Order"))
     def what(self, row: Order) -> str:
         """Kind and cluster."""
         return format_html('<span class="nowrap">{}: {}</span>', row.get_kind_display(), row.cluster_name)
 
-    @admin.display(description="Needed and free")
+    @admin.display(description=_("Needed and free"))
     def nodes(self, row: Any) -> str:
         """Count and flavor of each pool; while it waits also how many are free."""
         waits = row.state == OrderState.SUBMITTED
         pools = (
-            (_pool(row, line), f", {row.free[line.flavor_id]} free" if waits else "")
+            (_pool(row, line), _and_free(row.free[line.flavor_id]) if waits else "")
             for line in row.lines.all()
         )
         return format_html_join(mark_safe("<br>"), '<span class="nowrap">{}{}</span>', pools) or "-"
 
-    @admin.display(description="Per hour", ordering="price_per_hour")
+    @admin.display(description=_("Per hour"), ordering="price_per_hour")
     def price(self, row: Order) -> str:
         """As agreed."""
         return money(row.price_per_hour, row.currency) if row.kind != OrderKind.TERMINATE else "-"
 
-    @admin.display(description="State", ordering="state")
+    @admin.display(description=_("State"), ordering="state")
     def status(self, row: Order) -> str:
         """In words."""
         return format_html('<span class="nowrap">{}</span>', lines.state_word(row) or row.get_state_display())
 
-    @admin.display(description="Submitted", ordering="submitted_at")
+    @admin.display(description=_("Submitted"), ordering="submitted_at")
     def since(self, row: Order) -> str:
         """Since when it waits, or waited."""
         if row.submitted_at is None:
@@ -103,7 +108,10 @@ class OrderAdmin(PageAdmin):
     def page_context(self, actor: Actor, row: Order) -> JSONDict:
         """The review."""
         found = review(actor=actor, order=row)
-        steps = [{**step, "title": words.title_of(step["name"])} for step in found.steps]
+        steps = [
+            {**step, "title": words.title_of(step["name"]), **plans.made_by(row, step)}
+            for step in found.steps
+        ]
         before = sum((line.count_before * line.price_per_hour for line in found.lines), Decimal(0))
         return {
             "price_before": before,
@@ -119,8 +127,18 @@ class OrderAdmin(PageAdmin):
 
 def _pool(row: Order, line: OrderLine) -> str:
     if row.kind == OrderKind.RESIZE:
-        return f"{line.pool}: {line.count_before} to {line.count} x {line.flavor.name}"
+        told = {
+            "pool": line.pool,
+            "before": line.count_before,
+            "after": line.count,
+            "flavor": line.flavor.name,
+        }
+        return gettext("%(pool)s: %(before)d to %(after)d x %(flavor)s") % told
     return f"{line.count} x {line.flavor.name}"
+
+
+def _and_free(count: int) -> str:
+    return gettext(", %(count)d free") % {"count": count}
 
 
 def _free(row: Any, line: Any, there: Mapping[Any, Any]) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 from uuid import UUID
 
+from django.utils.translation import gettext as _
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from rest_framework.request import Request
@@ -103,7 +104,7 @@ def unknown_offerings(
 ) -> dict[str, str]:
     """A message at each pool whose offering is not among these."""
     return {
-        f"{at}.{number}.offering": "There is no such offering."
+        f"{at}.{number}.offering": _("There is no such offering.")
         for number, pool in enumerate(pools)
         if pool["offering"] not in offered
     }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from typing import Any
 
+from django.utils.translation import gettext as _
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -117,7 +118,7 @@ class SlurmApi(TenantApi):
         row = get_visible(Cluster.objects.all(), self.actor, pk)
         found = SlurmEndpoint.objects.for_actor(self.actor).filter(cluster=row).first()
         if found is None:
-            raise NotVisible("This cluster has no Slurm.")
+            raise NotVisible(_("This cluster has no Slurm."))
         mine = (
             SlurmIdentity.objects.for_actor(self.actor)
             .filter(cluster=row, membership__user=self.actor.user, active=True)

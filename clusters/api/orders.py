@@ -7,6 +7,7 @@ from typing import Any, cast
 
 from django.conf import settings
 from django.urls import reverse
+from django.utils.translation import gettext as _
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from rest_framework.request import Request
@@ -175,7 +176,7 @@ def order_request(asked: dict[str, Any]) -> OrderRequest:
     """The service's request. Raises BadInput for a site or an offering that does not exist."""
     site = Site.objects.filter(pk=asked["site"]).first()
     offered = offerings_of(asked["pools"])
-    wrong = {} if site else {"site": "There is no such site."}
+    wrong = {} if site else {"site": _("There is no such site.")}
     if wrong := wrong | unknown_offerings(asked["pools"], offered):
         raise BadInput(fields=wrong)
     return OrderRequest(

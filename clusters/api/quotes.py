@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.utils.translation import gettext as _
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -67,7 +68,7 @@ class QuoteApi(TenantApi):
         offered = offerings_of(pools)
         wrong = unknown_offerings(pools, offered)
         if len({row.currency for row in offered.values()}) > 1:
-            wrong["pools"] = "These offerings are in different currencies; ask for them one by one."
+            wrong["pools"] = _("These offerings are in different currencies; ask for them one by one.")
         if wrong:
             raise BadInput(fields=wrong)
         return Response(QuoteOut(quote(tenant, [(offered[p["offering"]], p["count"]) for p in pools])).data)

@@ -6,6 +6,7 @@ import uuid
 
 from django.db import models
 from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
 
 from clusters.models.catalogue import Flavor, Machine, Site
 from clusters.models.order import Stack
@@ -18,13 +19,13 @@ from tenants.scoping import TenantQuerySet
 class Phase(models.TextChoices):
     """Summary of a cluster."""
 
-    PENDING = "pending", "Pending"
-    PROVISIONING = "provisioning", "Being built"
-    READY = "ready", "Ready"
-    DEGRADED = "degraded", "Degraded"
-    DELETING = "deleting", "Being removed"
-    DELETED = "deleted", "Removed"
-    FAILED = "failed", "Failed"
+    PENDING = "pending", _("Pending")
+    PROVISIONING = "provisioning", _("Being built")
+    READY = "ready", _("Ready")
+    DEGRADED = "degraded", _("Degraded")
+    DELETING = "deleting", _("Being removed")
+    DELETED = "deleted", _("Removed")
+    FAILED = "failed", _("Failed")
 
 
 class Cluster(TenantOwned):
@@ -113,9 +114,9 @@ class NodePool(models.Model):
 class AllocationStage(models.TextChoices):
     """How a machine leaves: emptied of jobs first, then wiped and given back. Free only after that."""
 
-    HELD = "held", "In use"
-    LEAVING = "leaving", "Being emptied"
-    RETURNING = "returning", "Being given back"
+    HELD = "held", _("In use")
+    LEAVING = "leaving", _("Being emptied")
+    RETURNING = "returning", _("Being given back")
 
 
 class Allocation(models.Model):

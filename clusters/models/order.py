@@ -6,6 +6,7 @@ import uuid
 
 from django.core.validators import MaxValueValidator
 from django.db import models
+from django.utils.translation import gettext_lazy as _
 
 from clusters.models.catalogue import Flavor, Site
 from tenants.models import Tenant, User
@@ -15,22 +16,22 @@ from tenants.models.people import TenantOwned
 class OrderKind(models.TextChoices):
     """What is asked for."""
 
-    CREATE = "create", "New cluster"
-    RESIZE = "resize", "Resize"
-    RENEW = "renew", "Renew"
-    TERMINATE = "terminate", "Terminate"
+    CREATE = "create", _("New cluster")
+    RESIZE = "resize", _("Resize")
+    RENEW = "renew", _("Renew")
+    TERMINATE = "terminate", _("Terminate")
 
 
 class OrderState(models.TextChoices):
     """Allowed moves stand in clusters.services.moves."""
 
-    DRAFT = "draft", "Draft"
-    SUBMITTED = "submitted", "Waiting for approval"
-    APPROVED = "approved", "Approved, under way"
-    FULFILLED = "fulfilled", "Fulfilled"
-    REJECTED = "rejected", "Rejected"
-    CANCELLED = "cancelled", "Cancelled"
-    FAILED = "failed", "Failed"
+    DRAFT = "draft", _("Draft")
+    SUBMITTED = "submitted", _("Waiting for approval")
+    APPROVED = "approved", _("Approved, under way")
+    FULFILLED = "fulfilled", _("Fulfilled")
+    REJECTED = "rejected", _("Rejected")
+    CANCELLED = "cancelled", _("Cancelled")
+    FAILED = "failed", _("Failed")
 
 
 OPEN_STATES = (OrderState.DRAFT, OrderState.SUBMITTED, OrderState.APPROVED)

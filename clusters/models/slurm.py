@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.db import models
 from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
 
 from clusters.models.cluster import Cluster
 from tenants.models import Membership
@@ -39,9 +40,9 @@ class SlurmEndpoint(models.Model):
 class IdentityKind(models.TextChoices):
     """For whom an account is."""
 
-    MEMBER = "member", "Member"
-    OBSERVER = "observer", "Observer"
-    ADMINISTRATOR = "administrator", "Administrator"
+    MEMBER = "member", _("Member")
+    OBSERVER = "observer", _("Observer")
+    ADMINISTRATOR = "administrator", _("Administrator")
 
 
 class SlurmIdentity(models.Model):

@@ -7,6 +7,8 @@ from collections import defaultdict
 from collections.abc import Mapping
 from uuid import UUID
 
+from django.utils.translation import gettext as _
+
 from clusters.models import (
     Allocation,
     Cluster,
@@ -74,8 +76,9 @@ def take(order: Order) -> Mapping[str, list[Machine]]:
     missing = len(pool_of) - sum(len(machines) for machines in found.values())
     if missing:
         raise PlanChanged(
-            f"The plan changed: {missing} of its {len(pool_of)} machines were taken meanwhile.",
-            hint="Nothing was changed. A new plan is being made; look at it and decide again.",
+            _("The plan changed: %(missing)d of its %(all)d machines were taken meanwhile.")
+            % {"missing": missing, "all": len(pool_of)},
+            hint=_("Nothing was changed. A new plan is being made; look at it and decide again."),
         )
     return found
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from django.db.models import Count, Q
+from django.utils.translation import gettext as _
 
 from clusters.models import Allocation, Flavor, Machine, MachineState, Offering, Quota, Site
 from clusters.names import nodes
@@ -86,7 +87,11 @@ def over_quota(
         used = held.get(flavor.pk, 0) + besides.get(flavor.pk, 0)
         if limit is not None and used + count > limit:
             left = max(limit - used, 0)
-            refused[flavor.pk] = f"Your quota allows {nodes(limit)} of {flavor.name}; left: {left}."
+            refused[flavor.pk] = _("Your quota allows %(nodes)s of %(flavor)s; left: %(left)d.") % {
+                "nodes": nodes(limit),
+                "flavor": flavor.name,
+                "left": left,
+            }
     return refused
 
 

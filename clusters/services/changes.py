@@ -4,29 +4,41 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from django.utils.translation import gettext as _
+
 from clusters.models import OPEN_STATES, Cluster, Machine, Order, OrderKind, Phase
 from clusters.services import desired, shrinking
 from clusters.services.desired import WantedPool
+from clusters.words import in_a_sentence, is_phase
 from portal.lib.errors import WrongState
 
 
 def require_changeable(cluster: Cluster, *, but: Order | None = None) -> None:
     """Raise WrongState unless a change could begin now: ready, to stay, and none under way."""
     if not cluster.wanted or cluster.phase in {Phase.DELETING, Phase.DELETED, Phase.FAILED}:
-        raise WrongState(f"{cluster.name} is {cluster.get_phase_display().lower()}.")
+        raise WrongState(is_phase(cluster))
     if other := open_order(cluster, but=but):
         since = f"{other.created_at:%Y-%m-%d %H:%M} UTC"
         raise WrongState(
-            f"One change at a time: {cluster.name} has an open order, {other.get_kind_display().lower()} of"
-            f" {since} ({str(other.pk)[:8]}), {other.get_state_display().lower()}.",
-            hint="Wait until it is done, or cancel it first.",
+            _(
+                "One change at a time: %(cluster)s has an open order,"
+                " %(kind)s of %(since)s (%(id)s), %(state)s."
+            )
+            % {
+                "cluster": cluster.name,
+                "kind": in_a_sentence(other.get_kind_display()),
+                "since": since,
+                "id": str(other.pk)[:8],
+                "state": in_a_sentence(other.get_state_display()),
+            },
+            hint=_("Wait until it is done, or cancel it first."),
         )
     if not cluster.was_ready:
-        raise WrongState(f"{cluster.name} was never ready yet.")
+        raise WrongState(_("%(cluster)s was never ready yet.") % {"cluster": cluster.name})
     if not desired.is_settled(cluster):
         raise WrongState(
-            f"{cluster.name} still gives machines back from the change before.",
-            hint="Its steps tab shows how far it is. Try again when that is done.",
+            _("%(cluster)s still gives machines back from the change before.") % {"cluster": cluster.name},
+            hint=_("Its steps tab shows how far it is. Try again when that is done."),
         )
 
 

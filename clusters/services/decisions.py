@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from django.db import IntegrityError
+from django.utils.translation import gettext as _
 
 from clusters import hints, live
 from clusters.models import Cluster, Flavor, Order, OrderKind, OrderState
@@ -12,6 +13,7 @@ from clusters.services import capacity
 from clusters.services.allocation import make_cluster, take
 from clusters.services.changes import begin, require_changeable
 from clusters.services.moves import move
+from clusters.services.order_checks import too_long
 from clusters.services.orders import lock_cluster, take_back
 from clusters.services.plans import PlanChanged, still_holds
 from portal.lib import clock
@@ -48,8 +50,9 @@ def approve_order(*, actor: Actor, order: Order, plan_hash: str, note: str = "")
     except IntegrityError as error:
         order.refresh_from_db()
         raise WrongState(
-            f"{order.cluster_name} cannot be made: its name or a machine was taken a moment ago.",
-            hint="Nothing was changed. Load the page again.",
+            _("%(cluster)s cannot be made: its name or a machine was taken a moment ago.")
+            % {"cluster": order.cluster_name},
+            hint=_("Nothing was changed. Load the page again."),
         ) from error
     return order
 
@@ -60,7 +63,7 @@ def _set_in_motion(order: Order, cluster: Cluster | None) -> JSONDict:
         order.save(update_fields=["cluster"])
         return {"cluster": order.cluster.external_name}
     if order.kind != OrderKind.RESIZE or cluster is None:
-        raise WrongState(f"{order.get_kind_display()}: no operator decides about this.")
+        raise WrongState(_("%(kind)s: no operator decides about this.") % {"kind": order.get_kind_display()})
     require_changeable(cluster, but=order)
     leaving = begin(order, cluster, take(order))
     return {"cluster": cluster.external_name, "leaving": [machine.name for machine in leaving]}
@@ -74,7 +77,7 @@ def reject_order(*, actor: Actor, order: Order, note: str) -> Order:
     require_decider(actor, order)
     _check_note(note)
     if not note.strip():
-        raise BadInput(fields={"note": "Say why: the tenant reads it."})
+        raise BadInput(fields={"note": _("Say why: the tenant reads it.")})
     with command("order.rejected", actor=actor, target=order, detail={"note": note}) as done:
         cluster = lock_cluster(order)
         source = OrderState.APPROVED if order.state == OrderState.APPROVED else OrderState.SUBMITTED
@@ -89,24 +92,25 @@ def reject_order(*, actor: Actor, order: Order, note: str) -> Order:
 def require_decider(actor: Actor, order: Order) -> None:
     """Raise NotAllowed unless an operator who is no member of the order's tenant, read afresh."""
     if not actor.is_operator or actor.user is None:
-        raise NotAllowed("Only operators decide about orders.")
+        raise NotAllowed(_("Only operators decide about orders."))
     if Membership.objects.filter(tenant=order.tenant_id, user=actor.user, ended_at=None).exists():
         raise NotAllowed(
-            f"You are a member of {order.tenant}, so you cannot decide about its orders.",
-            hint="Ask another operator to look at it.",
+            _("You are a member of %(tenant)s, so you cannot decide about its orders.")
+            % {"tenant": order.tenant},
+            hint=_("Ask another operator to look at it."),
         )
 
 
 def _check_note(note: str) -> None:
     if len(note) > NOTE_LENGTH or "\0" in note:
-        raise BadInput(fields={"note": f"At most {NOTE_LENGTH} characters, no NUL."})
+        raise BadInput(fields={"note": too_long(NOTE_LENGTH)})
 
 
 def _check_holds(order: Order, tenant: Tenant, plan_hash: str) -> None:
     if tenant.suspended_at is not None:
-        raise WrongState(f"{tenant} is suspended.")
+        raise WrongState(_("%(tenant)s is suspended.") % {"tenant": tenant})
     if not order.site.active:
-        raise WrongState(f"{order.site} takes no orders at present.")
+        raise WrongState(_("%(site)s takes no orders at present.") % {"site": order.site})
     wanted: Counter[Flavor] = Counter()
     for line in order.lines.select_related("flavor"):
         wanted[line.flavor] += line.added
@@ -116,6 +120,6 @@ def _check_holds(order: Order, tenant: Tenant, plan_hash: str) -> None:
         raise WrongState(" ".join(refused.values()))
     if not still_holds(order, plan_hash):
         raise PlanChanged(
-            "The plan changed since you looked at it.",
-            hint="Nothing was changed. Look at the new plan and decide again.",
+            _("The plan changed since you looked at it."),
+            hint=_("Nothing was changed. Look at the new plan and decide again."),
         )

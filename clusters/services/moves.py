@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from django.utils.translation import gettext as _
+
 from clusters.models import Order, OrderKind, OrderState
 from clusters.services.notices import tell_orderer
+from clusters.words import in_a_sentence
 from portal.lib.errors import WrongState
 
 Moves = Mapping[OrderState, frozenset[OrderState]]
@@ -52,14 +55,15 @@ def move(order: Order, source: OrderState, target: OrderState, **columns: object
     """
     if target not in allowed(order.kind, source):
         raise WrongState(
-            f"{order.get_kind_display()}: an order that is {words(source)} cannot become {words(target)}."
+            _("%(kind)s: an order that is %(source)s cannot become %(target)s.")
+            % {"kind": order.get_kind_display(), "source": words(source), "target": words(target)}
         )
     hit = Order.objects.filter(pk=order.pk, state=source).update(state=target, **columns)
     if hit != 1:
         order.refresh_from_db(fields=["state"])
         raise WrongState(
-            f"This order is {words(OrderState(order.state))}.",
-            hint="Nothing was changed. Load the page again to see the order as it is now.",
+            _("This order is %(state)s.") % {"state": words(OrderState(order.state))},
+            hint=_("Nothing was changed. Load the page again to see the order as it is now."),
         )
     order.state = target
     for name, value in columns.items():
@@ -69,4 +73,4 @@ def move(order: Order, source: OrderState, target: OrderState, **columns: object
 
 def words(state: OrderState) -> str:
     """The state in a sentence: waiting for approval."""
-    return str(state.label).lower()
+    return in_a_sentence(state.label)

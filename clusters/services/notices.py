@@ -4,33 +4,47 @@ from __future__ import annotations
 
 from django.conf import settings
 from django.urls import reverse
+from django.utils.text import format_lazy
+from django.utils.translation import gettext_lazy as _
 
 from clusters.models import Order, OrderKind, OrderState
+from clusters.words import POLICIES, in_a_sentence
+from portal.lib.types import Words
 from tenants.models import Membership
 from tenants.services.outbox import queue_mail_to
 
 WHAT = {
-    OrderState.APPROVED: "Your order was approved. It is being built now.",
-    OrderState.REJECTED: "Your order was rejected. What was built for it, if anything, is taken back.",
-    OrderState.FULFILLED: "Your order is fulfilled: what it asked for was seen.",
-    OrderState.FAILED: "Your order failed: the operators gave up building it.",
+    OrderState.APPROVED: _("Your order was approved. It is being built now."),
+    OrderState.REJECTED: _("Your order was rejected. What was built for it, if anything, is taken back."),
+    OrderState.FULFILLED: _("Your order is fulfilled: what it asked for was seen."),
+    OrderState.FAILED: _("Your order failed: the operators gave up building it."),
 }
 NEXT = {
-    OrderState.APPROVED: "nothing. The page below shows each step; another mail comes at the end.",
-    OrderState.REJECTED: 'open the page below; "Order again with changes" starts from what you wrote.',
-    OrderState.FULFILLED: "open the page below; from there you reach the cluster.",
-    OrderState.FAILED: "open the page below. What was built stays until an owner removes it.",
+    OrderState.APPROVED: _("nothing. The page below shows each step; another mail comes at the end."),
+    OrderState.REJECTED: _('open the page below; "Order again with changes" starts from what you wrote.'),
+    OrderState.FULFILLED: _("open the page below; from there you reach the cluster."),
+    OrderState.FAILED: _("open the page below. What was built stays until an owner removes it."),
 }
 
 OF_RESIZE = {
-    OrderState.APPROVED: "Your order was approved. The cluster is being changed now; running jobs go on.",
-    OrderState.REJECTED: "Your order was rejected. The cluster is what it was, or goes back to it.",
-    OrderState.FAILED: "The operators gave the change up. The cluster goes back to what it was.",
+    OrderState.APPROVED: _("Your order was approved. The cluster is being changed now; running jobs go on."),
+    OrderState.REJECTED: _("Your order was rejected. The cluster is what it was, or goes back to it."),
+    OrderState.FAILED: _("The operators gave the change up. The cluster goes back to what it was."),
 }
 NEXT_OF_RESIZE = {
-    OrderState.REJECTED: "open the page below and read why.",
-    OrderState.FAILED: "open the page below and read why. Nothing of the cluster is removed.",
+    OrderState.REJECTED: _("open the page below and read why."),
+    OrderState.FAILED: _("open the page below and read why. Nothing of the cluster is removed."),
 }
+
+
+class _State:
+    """A state's word as it reads within a sentence, in the language of whoever reads it."""
+
+    def __init__(self, state: OrderState) -> None:
+        self.state = state
+
+    def __str__(self) -> str:
+        return in_a_sentence(self.state.label)
 
 
 def tell_orderer(order: Order) -> None:
@@ -50,15 +64,22 @@ def tell_orderer(order: Order) -> None:
     is_removed = order.kind == OrderKind.TERMINATE and state == OrderState.FULFILLED
     queue_mail_to(
         order.created_by,
-        subject=f"{order} of {order.tenant}: {state.label.lower()}",
+        subject=format_lazy(
+            _("{order} of {tenant}: {state}"), order=order, tenant=order.tenant, state=_State(state)
+        ),
         template="order.txt",
         context={
             "order": order,
+            "note": "" if order.decision_note in POLICIES else order.decision_note,
             "person": order.created_by,
-            "what": f"The cluster {order.cluster_name} is removed, as you asked." if is_removed else what,
-            "next": "nothing." if is_removed else step,
+            "what": _removed(order) if is_removed else what,
+            "next": _("nothing.") if is_removed else step,
             "link": settings.PUBLIC_URL + reverse("order", args=[order.tenant.slug, order.pk]),
         },
         kind=f"order.{state.value}",
         about_id=order.pk,
     )
+
+
+def _removed(order: Order) -> Words:
+    return format_lazy(_("The cluster {cluster} is removed, as you asked."), cluster=order.cluster_name)

@@ -8,6 +8,7 @@ from decimal import Decimal
 from uuid import UUID
 
 from django.db.models import F, Sum
+from django.utils.translation import gettext as _
 
 from clusters.models import Cluster, Flavor, Offering, Order, OrderKind, OrderLine, OrderState, Site, Stack
 from clusters.names import NameRefused, cluster_name, nodes, pool_name
@@ -73,9 +74,9 @@ def check(request: OrderRequest) -> SafeNames:
     except NameRefused as refused:
         wrong["name"] = str(refused)
     if not request.site.active or request.stack not in Stack.values:
-        wrong["site"] = "Nothing can be ordered here at present."
+        wrong["site"] = _("Nothing can be ordered here at present.")
     if len(request.justification) > JUSTIFICATION_LENGTH or "\0" in request.justification:
-        wrong["justification"] = f"At most {JUSTIFICATION_LENGTH} characters, no NUL."
+        wrong["justification"] = too_long(JUSTIFICATION_LENGTH)
     names = _check_pools(request, wrong)
     if wrong:
         raise BadInput(fields=wrong)
@@ -84,24 +85,24 @@ def check(request: OrderRequest) -> SafeNames:
 
 def _check_pools(request: OrderRequest, wrong: dict[str, str]) -> tuple[str, ...]:
     if not 1 <= len(request.pools) <= MOST_POOLS:
-        wrong["pools"] = f"An order has 1 to {MOST_POOLS} pools."
+        wrong["pools"] = _("An order has 1 to %(most)d pools.") % {"most": MOST_POOLS}
     elif len({pool.offering.currency for pool in request.pools}) > 1:
-        wrong["pools"] = "These offerings are in different currencies; order them one by one."
+        wrong["pools"] = _("These offerings are in different currencies; order them one by one.")
     names = [
         check_pool(request.site, f"pools.{index}", pool, wrong) for index, pool in enumerate(request.pools)
     ]
     for index, name in enumerate(names):
         if name and name in names[:index]:
-            wrong[f"pools.{index}.name"] = f"Two pools would both be called {name}."
+            wrong[f"pools.{index}.name"] = _("Two pools would both be called %(name)s.") % {"name": name}
     return tuple(names)
 
 
 def check_pool(site: Site, field: str, pool: PoolRequest, wrong: dict[str, str]) -> str:
     """The safe name of a new pool, or "" with what is wrong beside `field`.name, .offering or .count."""
     if not 1 <= pool.count <= MOST_NODES:
-        wrong[f"{field}.count"] = f"1 to {MOST_NODES} nodes."
+        wrong[f"{field}.count"] = _("1 to %(most)d nodes.") % {"most": MOST_NODES}
     if not pool.offering.active or pool.offering.site_id != site.pk:
-        wrong[f"{field}.offering"] = "This is not offered at this site."
+        wrong[f"{field}.offering"] = _("This is not offered at this site.")
     try:
         return pool_name(pool.name)
     except NameRefused as refused:
@@ -113,7 +114,9 @@ def check_place(tenant: Tenant, request: OrderRequest, names: SafeNames) -> None
     """Check against what the tenant has and the site could ever give. Raises BadInput."""
     wrong: dict[str, str] = {}
     if name_in_use(tenant, names.cluster):
-        wrong["name"] = f"You already have a cluster or an open order called {names.cluster}."
+        wrong["name"] = _("You already have a cluster or an open order called %(name)s.") % {
+            "name": names.cluster
+        }
     refused = capacity.over_quota(tenant, request.nodes(), besides=waiting_nodes(tenant))
     owned = capacity.capacity([request.site])
     for index, pool in enumerate(request.pools):
@@ -123,9 +126,20 @@ def check_place(tenant: Tenant, request: OrderRequest, names: SafeNames) -> None
             wrong[f"pools.{index}.count"] = refused[flavor.pk]
         elif request.nodes()[flavor] > (there.total if there else 0):
             total = there.total if there else 0
-            wrong[f"pools.{index}.count"] = f"{request.site.name} has {nodes(total)} of {flavor.name} in all."
+            wrong[f"pools.{index}.count"] = in_all(request.site, total, flavor)
     if wrong:
         raise BadInput(fields=wrong)
+
+
+def in_all(site: Site, total: int, flavor: Flavor) -> str:
+    """How many a site has at all: a refusal's sentence."""
+    told = {"site": site.name, "nodes": nodes(total), "flavor": flavor.name}
+    return _("%(site)s has %(nodes)s of %(flavor)s in all.") % told
+
+
+def too_long(most: int) -> str:
+    """What a text may be: a refusal's sentence."""
+    return _("At most %(most)d characters, no NUL.") % {"most": most}
 
 
 def name_in_use(tenant: Tenant, name: str) -> bool:

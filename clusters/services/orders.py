@@ -5,6 +5,7 @@ from __future__ import annotations
 from uuid import UUID
 
 from django.db import IntegrityError
+from django.utils.translation import gettext as _
 
 from clusters import hints, live
 from clusters.models import Cluster, Order, OrderKind, OrderLine, OrderState, Phase
@@ -35,7 +36,7 @@ def submit_order(*, actor: Actor, key: UUID, request: OrderRequest) -> Order:
         return twice.order
     except IntegrityError:
         # keys are random: this one was copied from somebody else's form
-        raise WrongState("This form was already used.", hint="Open the order form again.") from None
+        raise WrongState(_("This form was already used."), hint=_("Open the order form again.")) from None
 
 
 class SentTwice(Exception):
@@ -85,11 +86,17 @@ def take_back(order: Order, cluster: Cluster | None) -> None:
         return
     if order.kind == OrderKind.TERMINATE:
         if not cluster.wanted:
-            raise WrongState(f"The removal of {cluster.name} has begun and cannot be taken back.")
+            raise WrongState(
+                _("The removal of %(cluster)s has begun and cannot be taken back.")
+                % {"cluster": cluster.name}
+            )
         wake(cluster, terminate_at=None)
         return
     if cluster.was_ready:
-        raise WrongState(f"The cluster {cluster.name} is ready.", hint="It can be terminated instead.")
+        raise WrongState(
+            _("The cluster %(cluster)s is ready.") % {"cluster": cluster.name},
+            hint=_("It can be terminated instead."),
+        )
     wake(cluster, wanted=False, paused=False, phase=Phase.DELETING)
 
 

@@ -7,8 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
+
 from clusters.models import Cluster, Flavor, NodePool, Offering, Order, OrderKind
-from clusters.names import nodes
 from clusters.services import capacity
 from clusters.services.order_checks import (
     JUSTIFICATION_LENGTH,
@@ -16,12 +18,14 @@ from clusters.services.order_checks import (
     MOST_POOLS,
     PoolRequest,
     check_pool,
+    in_all,
+    too_long,
     waiting_nodes,
 )
 from portal.lib.errors import BadInput
 
-SAME = "Nothing would change: every pool keeps its number of nodes."
-LAST_NODE = "A cluster keeps at least one node. To end it, terminate it."
+SAME = gettext_noop("Nothing would change: every pool keeps its number of nodes.")
+LAST_NODE = gettext_noop("A cluster keeps at least one node. To end it, terminate it.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +74,7 @@ def check(cluster: Cluster, request: ResizeRequest) -> list[Line]:
     """
     wrong: dict[str, str] = {}
     if len(request.justification) > JUSTIFICATION_LENGTH or "\0" in request.justification:
-        wrong["justification"] = f"At most {JUSTIFICATION_LENGTH} characters, no NUL."
+        wrong["justification"] = too_long(JUSTIFICATION_LENGTH)
     lines = [*_present(cluster, request, wrong), *_new(cluster, request, wrong)]
     if not wrong:
         _check_whole(lines, wrong)
@@ -84,15 +88,17 @@ def check(cluster: Cluster, request: ResizeRequest) -> list[Line]:
 def _present(cluster: Cluster, request: ResizeRequest, wrong: dict[str, str]) -> list[Line]:
     pools = pools_of(cluster)
     for name in request.counts.keys() - {pool.name for pool in pools}:
-        wrong[f"counts.{name}"] = "This pool is not there any more. Load the page again."
+        wrong[f"counts.{name}"] = _("This pool is not there any more. Load the page again.")
     offered = {offering.flavor_id for offering in capacity.offerings(cluster.site)}
     lines = []
     for pool in pools:
         after = request.counts.get(pool.name, pool.count)
         if not 0 <= after <= MOST_NODES:
-            wrong[f"counts.{pool.name}"] = f"0 to {MOST_NODES} nodes."
+            wrong[f"counts.{pool.name}"] = _("0 to %(most)d nodes.") % {"most": MOST_NODES}
         elif after > pool.count and pool.flavor_id not in offered:
-            wrong[f"counts.{pool.name}"] = f"{pool.flavor.name} is not offered any more: no more than now."
+            wrong[f"counts.{pool.name}"] = _("%(flavor)s is not offered any more: no more than now.") % {
+                "flavor": pool.flavor.name
+            }
         lines.append(Line(pool.name, pool.flavor, pool.count, after, pool.price_per_hour))
     return lines
 
@@ -104,9 +110,11 @@ def _new(cluster: Cluster, request: ResizeRequest, wrong: dict[str, str]) -> lis
     for index, pool in enumerate(request.new):
         name = check_pool(cluster.site, f"new.{index}", pool, wrong)
         if name in taken:
-            wrong[f"new.{index}.name"] = f"There is a pool called {name} already."
+            wrong[f"new.{index}.name"] = _("There is a pool called %(name)s already.") % {"name": name}
         if pool.offering.currency != currency:
-            wrong[f"new.{index}.offering"] = f"The cluster is charged in {currency}."
+            wrong[f"new.{index}.offering"] = _("The cluster is charged in %(currency)s.") % {
+                "currency": currency
+            }
         taken.add(name)
         offering = pool.offering
         lines.append(Line(name, offering.flavor, 0, pool.count, offering.price_per_hour))
@@ -115,11 +123,11 @@ def _new(cluster: Cluster, request: ResizeRequest, wrong: dict[str, str]) -> lis
 
 def _check_whole(lines: list[Line], wrong: dict[str, str]) -> None:
     if not any(line.added for line in lines):
-        wrong[""] = SAME
+        wrong[""] = _(SAME)
     elif not any(line.after for line in lines):
-        wrong[""] = LAST_NODE
+        wrong[""] = _(LAST_NODE)
     elif sum(1 for line in lines if line.after) > MOST_POOLS:
-        wrong[""] = f"A cluster has at most {MOST_POOLS} pools."
+        wrong[""] = _("A cluster has at most %(most)d pools.") % {"most": MOST_POOLS}
 
 
 def growth(lines: list[Line]) -> dict[Flavor, int]:
@@ -149,7 +157,7 @@ def _check_place(cluster: Cluster, request: ResizeRequest, lines: list[Line], wr
         if line.flavor.pk in refused:
             wrong[field] = refused[line.flavor.pk]
         elif line.after > total:
-            wrong[field] = f"{cluster.site.name} has {nodes(total)} of {line.flavor.name} in all."
+            wrong[field] = in_all(cluster.site, total, line.flavor)
 
 
 def offerings_of(cluster: Cluster) -> list[Offering]:

@@ -5,32 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from decimal import Decimal
 
-from clusters.models import Cluster, Flavor
-from clusters.services import capacity, shrinking
-from clusters.services.order_checks import HOURS_PER_MONTH, waiting_nodes
+from clusters.models import Cluster
+from clusters.services import shrinking
+from clusters.services.demand import Demand, Demands, demands
+from clusters.services.order_checks import HOURS_PER_MONTH
 from clusters.services.resize_checks import Line, currency_of, growth
 from clusters.services.shrinking import Candidate
-
-
-@dataclass(frozen=True, slots=True)
-class Growth:
-    """Nodes more of one flavor."""
-
-    flavor: Flavor
-    count: int
-    free: int
-    total: int
-    quota_left: int | None  # before this order; None: no limit of its own
-
-    @property
-    def is_free(self) -> bool:
-        """Enough machines are free now."""
-        return self.count <= self.free
-
-    @property
-    def is_allowed(self) -> bool:
-        """Within the quota."""
-        return self.quota_left is None or self.count <= self.quota_left
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +28,11 @@ class Departure:
 
 
 @dataclass(frozen=True, slots=True)
-class ResizeQuote:
+class ResizeQuote(Demands):
     """The sum of a resize."""
 
     lines: tuple[Line, ...]
-    growth: tuple[Growth, ...]
+    growth: tuple[Demand, ...]  # nodes more, by flavor
     leaving: tuple[Departure, ...]
     currency: str
 
@@ -107,28 +87,16 @@ class ResizeQuote:
         return sum(line.after * line.flavor.gpu_count for line in self.lines)
 
     @property
-    def short(self) -> tuple[Growth, ...]:
-        """Flavors of which too few are free now."""
-        return tuple(line for line in self.growth if not line.is_free)
-
-    @property
-    def too_many(self) -> tuple[Growth, ...]:
-        """Flavors that the quota does not allow."""
-        return tuple(line for line in self.growth if not line.is_allowed)
+    def demands(self) -> tuple[Demand, ...]:
+        """What grows."""
+        return self.growth
 
 
 def quote(cluster: Cluster, lines: list[Line]) -> ResizeQuote:
     """The sum of these pools before and after."""
-    there = capacity.capacity([cluster.site])
-    tenant = cluster.tenant
-    held, limits, waiting = capacity.held_nodes(tenant), capacity.quotas(tenant), waiting_nodes(tenant)
-    more = []
-    for flavor, count in growth(lines).items():
-        found, limit = there.get((cluster.site_id, flavor.pk)), limits.get(flavor.pk)
-        used = held.get(flavor.pk, 0) + waiting.get(flavor.pk, 0)
-        left = None if limit is None else max(limit - used, 0)
-        more.append(Growth(flavor, count, found.free if found else 0, found.total if found else 0, left))
-    return ResizeQuote(tuple(lines), tuple(more), _leaving(cluster, lines), currency_of(cluster))
+    wanted = {(cluster.site_id, flavor): count for flavor, count in growth(lines).items()}
+    more = demands(cluster.tenant, [cluster.site], wanted)
+    return ResizeQuote(tuple(lines), tuple(more.values()), _leaving(cluster, lines), currency_of(cluster))
 
 
 def _leaving(cluster: Cluster, lines: list[Line]) -> tuple[Departure, ...]:

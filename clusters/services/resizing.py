@@ -6,6 +6,7 @@ from decimal import Decimal
 from uuid import UUID
 
 from django.db import IntegrityError
+from django.utils.translation import gettext as _
 
 from clusters import hints, live
 from clusters.models import Cluster, Machine, Order, OrderKind, OrderLine, OrderState
@@ -16,6 +17,7 @@ from clusters.services.orders import SentTwice, known_order
 from clusters.services.plans import digest, inputs_of
 from clusters.services.policy import approve_by_policy
 from clusters.services.resize_checks import Line, ResizeRequest, check, currency_of
+from clusters.words import SHRINKING
 from portal.lib import clock
 from portal.lib.errors import NotVisible, WrongState
 from portal.lib.types import JSONDict
@@ -23,8 +25,6 @@ from tenants.actor import Actor
 from tenants.commands import command
 from tenants.models import Tenant
 from tenants.rights import Action, require
-
-SHRINKING = "By policy: shrinking needs no operator."
 
 
 def submit_resize(*, actor: Actor, cluster: Cluster, key: UUID, request: ResizeRequest) -> Order:
@@ -42,7 +42,7 @@ def submit_resize(*, actor: Actor, cluster: Cluster, key: UUID, request: ResizeR
         return twice.order
     except IntegrityError:
         # keys are random: this one was copied from somebody else's form
-        raise WrongState("This form was already used.", hint="Open the form again.") from None
+        raise WrongState(_("This form was already used."), hint=_("Open the form again.")) from None
 
 
 def _submit(actor: Actor, cluster: Cluster, key: UUID, request: ResizeRequest) -> Order:

@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from clusters.fleet import plan_error
 from clusters.models import (
     OPEN_STATES,
     Allocation,
@@ -90,7 +94,7 @@ def review(*, actor: Actor, order: Order) -> Review:
         ],
         leaving=plan.get("leaving", []),
         steps=plan.get("steps", []),
-        error=plan.get("error"),
+        error=plan_error(order),
         clusters=list(Cluster.objects.filter(tenant=tenant).exclude(phase=Phase.DELETED).order_by("name")),
         orders=list(Order.objects.filter(tenant=tenant).exclude(pk=order.pk).order_by("-created_at")[:10]),
         members=Membership.objects.filter(tenant=tenant, ended_at=None).count(),
@@ -130,12 +134,16 @@ def _judge(actor: Actor, order: Order, found: Review) -> None:
 
 def _blocks(actor: Actor, order: Order, found: Review) -> Iterator[str]:
     if Membership.objects.filter(tenant=order.tenant, user=actor.user, ended_at=None).exists():
-        yield f"You are a member of {order.tenant}: another operator has to decide."
+        yield _("You are a member of %(tenant)s: another operator has to decide.") % {"tenant": order.tenant}
     if order.tenant.suspended_at is not None:
-        yield f"{order.tenant} is suspended."
+        yield _("%(tenant)s is suspended.") % {"tenant": order.tenant}
     for row in found.flavors:
         if row.quota is not None and row.wanted > 0 and row.after > row.quota:
-            yield f"The quota of {row.flavor.name} is {row.quota}; the tenant would hold {row.after}."
+            yield _("The quota of %(flavor)s is %(quota)d; the tenant would hold %(after)d.") % {
+                "flavor": row.flavor.name,
+                "quota": row.quota,
+                "after": row.after,
+            }
     if order.kind == OrderKind.RESIZE and order.cluster is not None:
         try:
             require_changeable(order.cluster, but=order)
@@ -148,20 +156,28 @@ def _blocks_of_plan(order: Order, found: Review) -> Iterator[str]:
     if found.error:
         yield str(found.error["message"])
     elif not order.plan_hash:
-        yield "The plan is being made; this page shows it in a moment."
+        yield _("The plan is being made; this page shows it in a moment.")
     elif not still_holds(order, order.plan_hash) or not _all_free(order):
-        yield "The plan is out of date; a new one is being made. Load the page again."
+        yield _("The plan is out of date; a new one is being made. Load the page again.")
 
 
 def _warnings(order: Order, found: Review) -> Iterator[str]:
     waiting = waiting_nodes(order.tenant, but=order)
     if waiting:
-        yield f"The tenant has {sum(waiting.values())} more nodes in orders that wait."
+        count = sum(waiting.values())
+        yield ngettext(
+            "The tenant has %(count)d more node in orders that wait.",
+            "The tenant has %(count)d more nodes in orders that wait.",
+            count,
+        ) % {"count": count}
     for row in found.flavors:
         if row.free_after == 0 and row.total and row.wanted > 0:
-            yield f"This takes the last free nodes of {row.flavor.name} at {order.site}."
+            yield _("This takes the last free nodes of %(flavor)s at %(site)s.") % {
+                "flavor": row.flavor.name,
+                "site": order.site,
+            }
     if not order.justification:
-        yield "The tenant gave no reason."
+        yield _("The tenant gave no reason.")
 
 
 def _all_free(order: Order) -> bool:

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from typing import Any
 
 from django import template
+from django.utils.formats import number_format
+from django.utils.translation import gettext as _
+from django.utils.translation import pgettext
 
-from clusters import lines
+from clusters import lines, words
 from clusters.models import Order
 from clusters.services.order_checks import HOURS_PER_MONTH
 
@@ -16,10 +20,11 @@ SIGNS = {"EUR": "€", "USD": "$", "GBP": "£"}
 
 @register.filter
 def money(amount: Decimal | float | None, currency: str = "EUR") -> str:
-    """€ 1,234.50"""
+    """€ 1,234.50, or as the reader's language writes it: 1.234,50 €."""
     if amount is None:
         return "\u2013"
-    return f"{SIGNS.get(currency, currency)}\u00a0{amount:,.2f}"
+    told = {"sign": SIGNS.get(currency, currency), "amount": number_format(amount, 2, force_grouping=True)}
+    return pgettext("money; a hard blank stands between", "%(sign)s\u00a0%(amount)s") % told
 
 
 @register.filter
@@ -37,10 +42,31 @@ def state_word(order: Order) -> str:
 @register.filter
 def signed(number: Decimal | int) -> str:
     """+2, -1"""
-    return f"{number:+,}"
+    return f"{'+' if number >= 0 else ''}{number_format(number, force_grouping=True)}"
 
 
 @register.filter
 def gib(mebibytes: int) -> str:
     """MiB as GiB: 65536 is 64."""
-    return f"{mebibytes / 1024:,.4g}"
+    return str(number_format(float(f"{mebibytes / 1024:.4g}"), force_grouping=True)).removesuffix(".0")
+
+
+@register.filter
+def decision_note(order: Order) -> str:
+    """What was written at the decision; a policy in the reader's language."""
+    return words.note_of(order)
+
+
+@register.filter
+def nodes_ready(cluster: Any) -> str:
+    """1/2; while a pool shrinks: 2, going down to 1. Of a cluster with figures."""
+    if cluster.nodes_up > cluster.nodes_wanted:
+        told = {"up": cluster.nodes_up, "wanted": cluster.nodes_wanted}
+        return _("%(up)d, going down to %(wanted)d") % told
+    return f"{cluster.nodes_up}/{cluster.nodes_wanted}"
+
+
+@register.filter
+def phrase(stored: str) -> str:
+    """A label as it reads within a sentence."""
+    return words.in_a_sentence(stored)

@@ -7,9 +7,10 @@ import uuid
 
 from django.http import HttpResponse
 from django.shortcuts import render
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
-from clusters import kinds, selectors, utilisation
+from clusters import kinds, utilisation
 from clusters.models import Cluster, Phase, SlurmEndpoint, SlurmIdentity
 from clusters.views.orders import tenant_of
 from portal.lib import clock
@@ -25,17 +26,10 @@ CLUSTERS = Cluster.objects.select_related("site")
 @require_safe
 @in_tenant
 def clusters(request: TenantRequest) -> HttpResponse:
-    """Every cluster, also those that were removed when asked for."""
-    removed = request.GET.get("removed") == "1"
-    rows = selectors.with_figures(Cluster.objects.for_actor(request.actor)).select_related("site")
-    if not removed:
-        rows = rows.exclude(phase=Phase.DELETED)
-    context = {
-        "tenant": tenant_of(request),
-        "clusters": rows.order_by("deleted_at", "name"),
-        "removed": removed,
-        "may_order": may(request.actor, Action.ORDER),
-    }
+    """Every cluster, also those that were removed when asked for; only the list as it opens is live."""
+    tenant, removed = tenant_of(request), request.GET.get("removed") == "1"
+    context = kinds.clusters_context(request.actor, tenant, removed=removed)
+    context["live_topics"] = [] if removed else [kinds.CLUSTERS.topic(tenant)]
     return render(request, "clusters/clusters.html", context)
 
 
@@ -63,7 +57,18 @@ def cluster_utilisation(request: TenantRequest, pk: uuid.UUID) -> HttpResponse:
 
 def _plots(request: TenantRequest, row: Cluster) -> JSONDict:
     drawn = utilisation.plots(request.actor, row, now=clock.now())
-    return {"plots": drawn, "plot_data": json.dumps(drawn.data(), separators=(",", ":"))}
+    words = {
+        "at": _("At"),
+        "used": _("GPUs busy"),
+        "gpus": _("GPUs up"),
+        "nodes": _("Nodes up"),
+        "nothing": _("Nothing measured yet."),
+    }
+    return {
+        "plots": drawn,
+        "plot_data": json.dumps(drawn.data(), separators=(",", ":")),
+        "plot_words": json.dumps(words, ensure_ascii=False),
+    }
 
 
 @require_safe
@@ -83,13 +88,12 @@ def cluster_steps(request: TenantRequest, pk: uuid.UUID) -> HttpResponse:
 @require_safe
 @in_tenant
 def cluster_events(request: TenantRequest, pk: uuid.UUID) -> HttpResponse:
-    """What happened; only the first page is live."""
-    number = request.GET.get("page", "1")
-    if number == "1":
-        return _tab(request, pk, kinds.EVENTS, "events", "clusters/cluster_events.html")
+    """What happened; only the newest are live."""
     row = get_visible(CLUSTERS.all(), request.actor, pk)
-    context = kinds.events_context(request.actor, row, number)
-    return render(request, "clusters/cluster_events.html", context | {"tab": "events", "old": True})
+    context = kinds.events_context(request.actor, row, request.GET.get("after", ""))
+    live_topics = [kinds.EVENTS.topic(row)] if context["is_first"] else []
+    more = {"tab": "events", "live_topics": live_topics}
+    return render(request, "clusters/cluster_events.html", context | more)
 
 
 @require_safe

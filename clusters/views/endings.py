@@ -7,6 +7,7 @@ import uuid
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
@@ -59,9 +60,10 @@ def terminate(request: TenantRequest, pk: uuid.UUID) -> HttpResponse:
             for name, message in error.fields.items():
                 form.add_error(name, message)
         else:
-            words = "Removal is scheduled; until then it can be called off."
+            words = _("Removal is scheduled; until then it can be called off.")
             row.refresh_from_db()
-            messages.success(request, words if row.terminate_at else f"{row.name} is being removed.")
+            now = _("%(cluster)s is being removed.") % {"cluster": row.name}
+            messages.success(request, words if row.terminate_at else now)
             return redirect("order", tenant_of(request).slug, order.pk)
     context = _context(request, row) | {"form": form}
     return render(request, "clusters/terminate.html", context, status=400 if form.errors else 200)

@@ -10,22 +10,19 @@ from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
-from clusters import kinds, selectors
+from clusters import kinds
 from clusters.forms import OrderForms
 from clusters.lines import cancelling
 from clusters.models import Order
 from clusters.names import NameRefused, cluster_name, pool_name
 from clusters.services.orders import cancel_order, submit_order
 from clusters.services.quotes import quote
-from portal.lib import keyset
 from portal.lib.errors import BadInput
 from portal.lib.types import JSONDict
 from tenants.models import Tenant
-from tenants.rights import Action, may, require
+from tenants.rights import Action, require
 from tenants.scoping import get_visible
 from tenants.web import TenantRequest, in_tenant
-
-PER_PAGE = 25
 
 
 def tenant_of(request: TenantRequest) -> Tenant:
@@ -37,20 +34,12 @@ def tenant_of(request: TenantRequest) -> Tenant:
 @require_safe
 @in_tenant
 def orders(request: TenantRequest) -> HttpResponse:
-    """Every order, newest first."""
-    state = request.GET.get("state", "")
-    after = request.GET.get("after", "")
-    rows = selectors.order_list(request.actor, state=state).filter(keyset.behind(after, "created_at"))
-    found = list(rows[: PER_PAGE + 1])
-    last = found[PER_PAGE - 1] if len(found) > PER_PAGE else None
-    context = {
-        "tenant": tenant_of(request),
-        "orders": found[:PER_PAGE],
-        "next": keyset.write(last.created_at, last.pk) if last else "",
-        "is_first": not after,
-        "state": state if state in {"open", "ended"} else "",
-        "may_order": may(request.actor, Action.ORDER),
-    }
+    """Every order, newest first; only the list as it opens is live."""
+    tenant, state, after = tenant_of(request), request.GET.get("state", ""), request.GET.get("after", "")
+    state = state if state in {"open", "ended"} else ""
+    context = kinds.orders_context(request.actor, tenant, state=state, after=after)
+    context["is_live"] = not state and not after
+    context["live_topics"] = [kinds.ORDERS.topic(tenant)] if context["is_live"] else []
     return render(request, "clusters/orders.html", context)
 
 

@@ -7,6 +7,7 @@ import uuid
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
@@ -50,7 +51,7 @@ def resize(request: TenantRequest, pk: uuid.UUID) -> HttpResponse:
             forms.show(error)
         else:
             if order.state == OrderState.APPROVED:
-                messages.success(request, "Approved by policy: it shrinks without an operator.")
+                messages.success(request, _("Approved by policy: it shrinks without an operator."))
             return redirect("order", tenant_of(request).slug, order.pk)
     return _form(request, row, forms, status=400)
 

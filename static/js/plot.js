@@ -2,7 +2,7 @@
 (() => {
   "use strict";
   const drawn = new Map();
-  const HEIGHT = 180;
+  const HEIGHT = 180, PADDING = 24;
   const colour = (name) => getComputedStyle(document.body).getPropertyValue(name).trim();
   // light-dark() stays unresolved in a variable; an element that uses it gives the colour itself
   function ink(name) {
@@ -16,30 +16,36 @@
     return found;
   }
   const soft = (rgb, share) => rgb.replace("rgb(", "rgba(").replace(")", `, ${share})`);
-  const number = (value) => (value == null ? "–" : Number(value.toFixed(1)).toString());
+  const locale = document.documentElement.lang || undefined;
+  const number = (value) => (value == null ? "–" : value.toLocaleString(locale, { maximumFractionDigits: 1 }));
 
-  function options(kind, width) {
+  // a label at the right edge is left out rather than cut off; a letter of 12 px is about 7 px wide
+  function fitting(plot, at, label) {
+    const end = plot.bbox.width / devicePixelRatio + PADDING;
+    return plot.valToPos(at, "x") + label.length * 3.5 > end ? "" : label;
+  }
+  function options(kind, width, words, lone) {
     const text = ink("text-3"), line = ink("line"), accent = ink("accent-ink"), green = ink("green");
     const axis = { stroke: text, grid: { stroke: line, width: 1 }, ticks: { show: false }, font: `12px ${colour("--sans")}` };
     const bars = kind === "month" ? { paths: uPlot.paths.bars({ size: [0.7, 24], align: 1 }) } : { paths: uPlot.paths.stepped({ align: 1 }) };
-    const tick = new Intl.DateTimeFormat(undefined, kind === "month" ? { day: "numeric", month: "short", timeZone: "UTC" } : { hour: "2-digit", minute: "2-digit" });
-    const when = new Intl.DateTimeFormat(undefined, kind === "month" ? { dateStyle: "medium", timeZone: "UTC" } : { month: "short", day: "numeric", hour: "2-digit", minute: "2-digit" });
+    const tick = new Intl.DateTimeFormat(locale, kind === "month" ? { day: "numeric", month: "short", timeZone: "UTC" } : { hour: "2-digit", minute: "2-digit" });
+    const when = new Intl.DateTimeFormat(locale, kind === "month" ? { dateStyle: "medium", timeZone: "UTC" } : { month: "short", day: "numeric", hour: "2-digit", minute: "2-digit" });
     return {
       width, height: HEIGHT,
-      padding: [8, 24, 0, 0],
+      padding: [8, PADDING, 0, 0],
       legend: { live: true },
       cursor: { drag: { x: false, y: false }, points: { show: false } },
       tzDate: kind === "month" ? (ts) => uPlot.tzDate(new Date(ts * 1000), "UTC") : undefined,
       scales: { x: { range: (_, first, last) => [first, last + (kind === "month" ? 86400 : 600)] }, y: { range: (_, __, most) => [0, Math.max(1, most)] } },
       axes: [
-        { ...axis, grid: { show: false }, size: 28, space: 64, values: (_, at) => at.map((one) => tick.format(one * 1000)) },
+        { ...axis, grid: { show: false }, size: 28, space: 64, values: (plot, at) => at.map((one) => fitting(plot, one, tick.format(one * 1000))) },
         { ...axis, size: 36, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000] },
       ],
       series: [
-        { label: "At", value: (_, at) => (at == null ? "" : when.format(at * 1000)) },
-        { label: "GPUs busy", stroke: accent, fill: soft(accent, 0.25), width: 1.5, points: { show: false }, value: (_, v) => number(v), ...bars },
-        { label: "GPUs up", stroke: text, width: 1, dash: [4, 3], points: { show: false }, value: (_, v) => number(v), paths: uPlot.paths.stepped({ align: 1 }) },
-        ...(kind === "day" ? [{ label: "Nodes up", stroke: green, width: 1.5, points: { show: false }, value: (_, v) => number(v), paths: uPlot.paths.stepped({ align: 1 }) }] : []),
+        { label: words.at, value: (_, at) => (at == null ? "" : when.format(at * 1000)) },
+        { label: words.used, stroke: accent, fill: soft(accent, 0.25), width: 1.5, points: { show: lone }, value: (_, v) => number(v), ...bars },
+        { label: words.gpus, stroke: text, width: 1, dash: [4, 3], points: { show: false }, value: (_, v) => number(v), paths: uPlot.paths.stepped({ align: 1 }) },
+        ...(kind === "day" ? [{ label: words.nodes, stroke: green, width: 1.5, points: { show: false }, value: (_, v) => number(v), paths: uPlot.paths.stepped({ align: 1 }) }] : []),
       ],
     };
   }
@@ -48,11 +54,15 @@
       if (!element.isConnected) { plot.destroy(); drawn.delete(element); }
     }
     for (const holder of document.querySelectorAll("[data-plots]")) {
-      const data = JSON.parse(holder.dataset.plots);
+      const data = JSON.parse(holder.dataset.plots), words = JSON.parse(holder.dataset.words);
       for (const element of holder.querySelectorAll("[data-plot]")) {
         const kind = element.dataset.plot, { at, used, gpus, nodes } = data[kind];
         drawn.get(element)?.destroy();
-        drawn.set(element, new uPlot(options(kind, element.clientWidth), [at, used, gpus, ...(kind === "day" ? [nodes] : [])], element));
+        drawn.delete(element);
+        const seen = used.filter((value) => value != null).length;
+        if (!seen) { element.textContent = words.nothing; continue; }
+        // of a single value a line shows nothing, a point does
+        drawn.set(element, new uPlot(options(kind, element.clientWidth, words, seen === 1), [at, used, gpus, ...(kind === "day" ? [nodes] : [])], element));
       }
     }
   }

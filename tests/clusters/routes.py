@@ -75,6 +75,8 @@ ROUTES: dict[str, Route] = {
 }
 ROWS: dict[str, Callable[[World], models.Model]] = {
     "tenant-overview": lambda world: world.tenant,
+    "clusters": lambda world: world.tenant,
+    "orders": lambda world: world.tenant,
     "order": _order,
     "cluster": _cluster,
     "cluster-nodes": _cluster,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
 
 import pytest
 from django.test import Client
@@ -128,6 +129,7 @@ def test_every_state_of_a_cluster_has_its_words(browser: Client, tenant: Tenant,
     assert "A worker is about to begin" in text_of(browser, page(cluster))
     pause(actor=operator(), cluster=cluster)
     assert "Paused by an operator." in text_of(browser, page(cluster))
+    assert "See the machines" in text_of(browser, page(cluster))
     Cluster.objects.filter(pk=cluster.pk).update(paused=False)
     engine.reconcile(cluster.pk)
     since = clock.now() - dt.timedelta(minutes=9)
@@ -143,6 +145,7 @@ def test_every_state_of_a_cluster_has_its_words(browser: Client, tenant: Tenant,
     for tab in TABS:
         text_of(browser, page(cluster, tab))
     assert "was removed" in text_of(browser, page(cluster))
+    assert "See the machines" not in text_of(browser, page(cluster))
     assert cluster.name not in text_of(browser, "")
     assert page(cluster) in text_of(browser, "clusters/?removed=1")
     assert page(cluster) not in text_of(browser, "clusters/")
@@ -181,15 +184,23 @@ def test_events_have_pages(browser: Client, tenant: Tenant) -> None:
         cluster.step_events.model(cluster=cluster, step="slurm", status="ready", reason=f"Reason{number}")
         for number in range(130)
     )
-    first, second = (
-        text_of(browser, page(cluster, "events/")),
-        text_of(browser, page(cluster, "events/?page=2")),
-    )
+    first = text_of(browser, page(cluster, "events/"))
     assert "Reason129" in first
     assert "data-region" in first
+    assert "Reason29<" not in first
+    found = re.search(r'rel="next" href="[^"]*\?(after=[0-9]+)"', first)
+    assert found is not None
+    second = text_of(browser, page(cluster, f"events/?{found[1]}"))
+    assert "Reason30<" not in second
+    assert "Reason29<" in second
     assert "Reason0<" in second
     assert "data-region" not in second
-    assert text_of(browser, page(cluster, "events/?page=nonsense"))
+    # what came meanwhile moves nothing
+    cluster.step_events.create(step="slurm", status="stalled", reason="Later")
+    assert "Reason30<" not in text_of(browser, page(cluster, f"events/?{found[1]}"))
+    assert "There are no older events." in text_of(browser, page(cluster, "events/?after=1"))
+    for odd in ("nonsense", "-1", "9" * 40, "\u0661"):
+        assert "Later" in text_of(browser, page(cluster, f"events/?after={odd}"))
 
 
 @pytest.mark.parametrize("url", ["", "orders/", "clusters/"])

@@ -86,7 +86,7 @@ def test_the_sum_of_growing(browser: Client, cluster: Cluster, tenant: Tenant) -
         "€\u00a087.50",
         "5 more; 4 of 6 nodes free now; your quota leaves 3",
         "Your quota leaves 3 nodes of a100-4; you ask for 5 more.",
-        "Only 4 of 5 nodes of a100-4 are free now.",
+        "Only 4 of 5 nodes of a100-4 are free now: 4 would fit at once.",
         "an operator decides",
     ):
         assert " ".join(part.split()) in text.replace("\u00a0", " "), part

@@ -108,10 +108,11 @@ def test_plots_are_averages_with_holes_where_nobody_looked(
 def test_the_page_draws_and_tells_the_same(client: Client, cluster: Cluster, tenant: Tenant) -> None:
     sign_in(client, owner_of(tenant))
     url = f"/t/aurora-lab/clusters/{cluster.pk}/"
-    assert "Nothing was seen yet" in client.get(url).content.decode()
+    assert "Nothing measured yet" in client.get(url).content.decode()
     see(cluster, clock.now())
     text = client.get(url).content.decode()
     assert "data-plots=" in text
+    assert "GPUs busy" in text.partition("data-words=")[2][:200]
     assert "uPlot.iife.min.js" in text
     assert "<caption" in text
     assert "uPlot" not in client.get("/t/aurora-lab/clusters/").content.decode()
