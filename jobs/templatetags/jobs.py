@@ -6,7 +6,7 @@ from django import template
 
 from jobs.examples import EXAMPLES, Example
 from jobs.parsing.memory import show_memory
-from jobs.words import why_waiting
+from jobs.words import told, why_waiting
 
 register = template.Library()
 
@@ -27,3 +27,9 @@ def memory(mebibytes: int | None) -> str:
 def why(reason: str) -> str:
     """Why a job waits, in a sentence."""
     return why_waiting(reason)
+
+
+@register.filter
+def kept(text: str) -> str:
+    """What was kept with a submit in English, in the reader's language."""
+    return told(text)

@@ -126,6 +126,7 @@ def _as_sent(actor: Actor, row: Job) -> JSONDict:
     values = requests.unseal_environment(made) if mine else {}
     return {
         "submission": made,
+        "script": made.script.rstrip(),
         "sent": describe.of_request(made.request, made.origins),
         "environment": [(name, values.get(name)) for name in names],
         "is_submitter": mine,

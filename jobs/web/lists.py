@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_safe
 
 from clusters.models import Cluster
-from jobs import examples, live, selectors
+from jobs import examples, live, places, selectors
 from jobs.observer.look import LIST
 from jobs.observer.pace import note_watched
 from portal.lib.types import JSONDict
@@ -66,6 +66,7 @@ def list_context(actor: Actor, wanted: selectors.Filter, *, after: str = "") -> 
         "everyone": wanted.everyone,
         "as_of": selectors.oldest_look(actor.tenant.pk),
         "silent": selectors.silent_clusters(actor),
+        "nowhere": places.nowhere(actor),
     }
 
 

@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_safe
 
 from clusters.models import Cluster
-from jobs import examples
+from jobs import examples, places
 from jobs.mine import usable_clusters
 from jobs.models import Submission
 from jobs.observer.pace import note_watched
@@ -39,7 +39,9 @@ def job_start(request: TenantRequest) -> HttpResponse:
     if len(clusters) == 1:
         query = f"?{request.GET.urlencode()}" if request.GET else ""
         return redirect(reverse("job-new", args=[_slug(request), clusters[0].pk]) + query)
-    return render(request, "jobs/start.html", {"clusters": clusters})
+    return render(
+        request, "jobs/start.html", {"clusters": clusters, "nowhere": places.nowhere(request.actor)}
+    )
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

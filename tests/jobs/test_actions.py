@@ -86,7 +86,7 @@ def test_exactly_what_was_asked_for_is_cancelled(
 @case("U31")
 def test_what_already_ended_says_so(slurm: FakeSlurm, tenant: Tenant, alice: User, cluster: Cluster) -> None:
     job = make_job(cluster, alice, state="COMPLETED")
-    with pytest.raises(WrongState, match="already ended: completed"):
+    with pytest.raises(WrongState, match="already ended: Completed"):
         cancel_job(actor=actor_for(alice, tenant), job=job)
     assert slurm.cancelled == []
 

@@ -14,7 +14,7 @@ from jobs.models import Job
 from portal.lib import clock
 from portal.lib.types import JSONDict
 from tenants.models import Role, Tenant, User
-from tests.builders import make_member, make_tenant, sign_in
+from tests.builders import make_member, make_operator, make_tenant, sign_in
 from tests.cases import case
 from tests.jobs.builders import make_job, make_slurm_cluster, make_submission
 from tests.jobs.names import ODD_NAMES
@@ -296,3 +296,25 @@ def test_a_lost_submit_is_checked_and_never_called_failed(
     type(submission).objects.filter(pk=submission.pk).update(state="accepted", job=job)
     response = client.get(f"/t/aurora-lab/submissions/{submission.pk}/")
     assert (response.status_code, response["Location"]) == (302, f"/t/aurora-lab/jobs/{job.pk}/")
+
+
+def test_the_script_ends_with_its_last_line_and_the_id_stands_once(
+    client: Client, alice: User, cluster: Cluster
+) -> None:
+    job = make_job(cluster, alice)
+    made = make_submission(cluster, alice, state="accepted", job=job)
+    Job.objects.update(mark=made.mark)
+    type(made).objects.update(script="#!/bin/bash\necho end\n\n \n")
+    page = get(sign_in(client, alice), f"/t/aurora-lab/jobs/{job.pk}/")
+    assert "echo end</pre>" in page
+    head = page.partition("<main")[2].partition("live-job-")[0]
+    assert len(re.findall(rf">\s*{job.slurm_job_id}\s*<", head)) == 1
+
+
+def test_operators_see_states_as_badges(client: Client, alice: User, cluster: Cluster) -> None:
+    make_job(cluster, alice, state="FAILED")
+    make_submission(cluster, alice, state="absent")
+    operator = sign_in(client, make_operator())
+    for path, tone, word in (("job", "red", "Failed"), ("submission", "amber", "Did not arrive")):
+        page = get(operator, f"/operations/jobs/{path}/")
+        assert re.search(rf'<span class="badge tone-{tone}">.*?{word}</span>', page)
