@@ -19,6 +19,14 @@ TITLES = {
     "slurm": gettext_noop("Start Slurm"),
     "identity": gettext_noop("Make accounts"),
     "smoke": gettext_noop("Run a test job"),
+    "control-plane": gettext_noop("Start Kubernetes"),
+    "nodes": gettext_noop("Join the nodes"),
+    "access": gettext_noop("Open the access"),
+    "gpu": gettext_noop("Set up the GPUs"),
+    "addons": gettext_noop("Install the add-ons"),
+    "home": gettext_noop("Provide home folders"),
+    "accounting": gettext_noop("Start the accounting"),
+    "isolation": gettext_noop("Show the isolation"),
 }
 OPERATOR, US, NOBODY = "an operator", "Freehold", "nobody"
 # notes that no person wrote; stored with an order as they are here

@@ -191,6 +191,7 @@ OPERATOR_OIDC = {
     "client_id": env.text("OPERATOR_CLIENT_ID", OIDC["client_id"]),
     "client_secret": env.text("OPERATOR_CLIENT_SECRET", ""),
 }
+OPERATOR_EMAILS = env.words("OPERATOR_EMAILS")
 OPERATORS = [tuple(entry.split("|", 1)) for entry in env.words("OPERATORS")]
 
 SESSION_COOKIE_AGE = 12 * 3600

@@ -27,11 +27,15 @@ from clusters.provisioning.lease import Lease, held
 from clusters.provisioning.pace import Pace
 from clusters.services import desired
 from clusters.services.moves import move
+from clusters.services.stalls import tell_operators
+from clusters.services.unix_ids import give_other_ports
 from portal.lib import clock
 from portal.lib.errors import OutsideError
 from tenants.actor import SYSTEM
 from tenants.commands import command
 from tenants.live.topics import publish
+
+ON_PORTS = ("control-plane", "slurm")  # steps whose programs listen on the cluster's own ports
 
 
 def sum_up_forward(
@@ -69,7 +73,21 @@ def sum_up_backward(lease: Lease, states: Mapping[str, StepState], *, pace: Pace
 def stall(lease: Lease, error: OutsideError) -> None:
     """Nothing of the cluster could be looked at: a person is needed."""
     with held(lease) as cluster:
+        if cluster.reason != error.reason:
+            tell_operators(cluster, reason=error.reason, message=error.message, hint=error.hint)
         _write(cluster, cluster.phase, error.reason, error.message)
+
+
+def after_look(lease: Lease, state: StepState) -> None:
+    """A cluster whose ports were taken before anything of it ever ran gets others; the next pass uses them.
+
+    Two installations that start at the same moment may have chosen the same block.
+    """
+    if state.reason != "PortInUse" or state.name not in ON_PORTS:
+        return
+    with held(lease) as cluster:
+        if not cluster.steps.filter(name__in=ON_PORTS, ready_at__isnull=False).exists():
+            give_other_ports(cluster)
 
 
 def after_removal_look(lease: Lease, state: StepState) -> None:

@@ -104,6 +104,7 @@ class _Run:
             # it was ready and is not now: its time begins again
             record.begin(self.lease, state, step, StepStatus.PROGRESSING)
         self._found(state, look, verdict)
+        effects.after_look(self.lease, state)
         # what drifted and works still carries those that build on it
         if look.observed is not None and (look.is_ready or (look.held_back and look.observed.ready)):
             self.seen_ready[step.name] = dict(look.observed.facts)

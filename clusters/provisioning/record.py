@@ -10,6 +10,7 @@ from clusters.models import Cluster, StepEvent, StepState, StepStatus
 from clusters.provisioning.lease import Lease, held
 from clusters.provisioning.looks import Look, Trouble
 from clusters.provisioning.steps import Step
+from clusters.services.stalls import tell_operators
 from portal.lib import clock
 from tenants.live.topics import publish
 
@@ -110,6 +111,10 @@ def _write(lease: Lease, state: StepState, verdict: Verdict, columns: list[str])
                 status=state.status,
                 reason=state.reason,
                 message=state.message,
+            )
+        if state.status == StepStatus.STALLED and before[0] != StepStatus.STALLED:
+            tell_operators(
+                cluster, step=state.name, reason=state.reason, message=state.message, hint=state.hint
             )
         if before != after:
             for topic in live.of_cluster(cluster):

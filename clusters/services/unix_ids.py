@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import socket
 
 from django.conf import settings
 from django.db import connection
+from django.utils.translation import gettext as _
 
 from clusters.models import Cluster, PortBlock
 from portal.lib.errors import WrongState
@@ -27,16 +29,29 @@ def give_ports(cluster: Cluster) -> PortBlock:
 
     A block in which something listens is passed over: another installation on this machine may have it.
     """
+    return PortBlock.objects.create(cluster=cluster, base=_free_base())
+
+
+def give_other_ports(cluster: Cluster) -> None:
+    """Another block instead of the cluster's, if there is one; needs an open transaction.
+
+    Only before anything of the cluster was ever reached by its ports.
+    """
+    with contextlib.suppress(WrongState):
+        PortBlock.objects.filter(cluster=cluster).update(base=_free_base())
+
+
+def _free_base() -> int:
     first, last = (int(part) for part in str(settings.LOCAL_PORTS).split("-", 1))
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_xact_lock(%s)", [_PORT_LOCK])
     taken = set(PortBlock.objects.values_list("base", flat=True))
     for base in range(first, last - PORTS_PER_CLUSTER + 2, PORTS_PER_CLUSTER):
         if base not in taken and _is_quiet(base):
-            return PortBlock.objects.create(cluster=cluster, base=base)
+            return base
     raise WrongState(
-        "All blocks of ports of the local site are in use.",
-        hint="Remove a cluster, or give the installation a larger range in FREEHOLD_LOCAL_PORTS.",
+        _("All blocks of ports of the local site are in use."),
+        hint=_("Remove a cluster, or give the installation a larger range in FREEHOLD_LOCAL_PORTS."),
     )
 
 

@@ -44,9 +44,9 @@ class World:
         return sorted(path.stem for path in (self.folder / "things").glob("*.json"))
 
     def set(self, step: str, **knobs: object) -> None:
-        """fail: temporary, permanent or bug; on: verb that fails (apply); lost: the answer of apply gets
-        lost; slow: observations until ready; busy: ids of jobs on machines that are to leave; when: fails
-        only while the spec holds this machine."""
+        """fail: temporary, port, permanent or bug; on: verb that fails (apply); lost: the answer of apply
+        gets lost; slow: observations until ready; busy: ids of jobs on machines that are to leave; when:
+        fails only while the spec holds this machine."""
         every = self.knobs()
         every[step] = knobs
         write(self.folder / "knobs.json", every)
@@ -200,6 +200,8 @@ def raise_as(kind: str) -> None:
     """The error that a knob names."""
     if kind == "temporary":
         raise TemporaryError("NotReachable", "It does not answer.")
+    if kind == "port":
+        raise TemporaryError("PortInUse", "Something else listens on port 21000.")
     if kind == "permanent":
         raise PermanentError("NameTaken", "Somebody else has this name.", hint="Find out who.")
     raise ZeroDivisionError("a bug of a driver's")
