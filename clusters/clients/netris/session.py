@@ -174,7 +174,7 @@ class Session:
 def _is_page(answer: Answer) -> bool:
     redirected = 300 <= answer.status < 400
     is_html = answer.content_type == "text/html" or answer.body[:200].lstrip().lower().startswith(b"<")
-    return redirected or (is_html and answer.status < 500)
+    return redirected or (is_html and answer.status < 300)
 
 
 def _says_no(answer: Answer) -> bool:

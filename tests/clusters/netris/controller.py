@@ -160,7 +160,7 @@ class Controller:
             if one.get("going") and is_up:
                 self.clusters.remove(one)
                 continue
-            if is_up:
+            if is_up and not one.get("label"):
                 for net in self.vnets:
                     if net["id"] in {made["id"] for made in one["nets"]}:
                         net["status"] = {"label": "Active"}
