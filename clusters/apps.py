@@ -15,11 +15,13 @@ class ClustersConfig(AppConfig):
     def ready(self) -> None:
         """Models can be imported from here on."""
         from clusters import kinds  # noqa: F401, PLC0415  # registers the live kinds
-        from clusters.services import identities  # noqa: PLC0415
+        from clusters.services import identities, kubeconfigs  # noqa: PLC0415
         from tenants import audit, hooks  # noqa: PLC0415
 
         hooks.membership_changed.append(identities.membership_changed)
         hooks.tenant_changed.append(identities.tenant_changed)
+        hooks.membership_changed.append(kubeconfigs.membership_changed)
+        hooks.tenant_changed.append(kubeconfigs.tenant_changed)
         hooks.accounts.append(identities.accounts_of)
         audit.register_verbs(
             {
@@ -34,6 +36,8 @@ class ClustersConfig(AppConfig):
                 "cluster.retried": _("tried again to build"),
                 "cluster.mended": _("had the drift mended of"),
                 "cluster.paused": _("paused"),
+                "kubeconfig.issued": _("downloaded a kubeconfig of"),
+                "kubeconfig.revoked": _("revoked a kubeconfig of"),
                 "cluster.resumed": _("resumed"),
                 "cluster.given_up": _("gave up building or changing"),
             }

@@ -6,7 +6,7 @@ import structlog
 from celery import current_app
 from django.db import transaction
 
-from clusters.models import Cluster, Order
+from clusters.models import Cluster, KubeAccount, Order
 
 log = structlog.get_logger(__name__)
 EXPIRES = 30  # seconds; later the beat scan has asked again
@@ -24,6 +24,12 @@ def reconcile_soon(cluster: Cluster) -> None:
     """Have a worker of the cluster's site look once the open transaction is committed."""
     key, queue = cluster.pk, cluster.site.task_queue
     transaction.on_commit(lambda: send("clusters.reconcile", key=key, queue=queue), robust=True)
+
+
+def kube_soon(account: KubeAccount) -> None:
+    """Have a worker follow a member's rights in an API server once the open transaction is committed."""
+    key = account.pk
+    transaction.on_commit(lambda: send("clusters.follow_kube", key=key, queue="default"), robust=True)
 
 
 def plan_soon(order: Order) -> None:

@@ -11,10 +11,10 @@ from django.db.models import Q
 from clusters import hints
 from clusters.models import Cluster, Order, OrderState, Phase
 from clusters.provisioning import engine, plan
-from clusters.services import utilisation
+from clusters.services import kubeconfigs, utilisation
 from clusters.services.clusters import begin_due_removal
 from portal.lib import clock
-from portal.lib.errors import WrongState
+from portal.lib.errors import OutsideError, WrongState
 from tenants.actor import SYSTEM
 
 BATCH = 200
@@ -65,6 +65,20 @@ def _plans_due(now: dt.datetime) -> None:
     )
     for key, queue in waiting[:BATCH]:
         hints.send("clusters.make_plan", key=key, queue=queue)
+
+
+@shared_task(name="clusters.follow_kube")  # type: ignore[untyped-decorator]
+def follow_kube(account_id: str) -> None:
+    """One member's rights and kubeconfigs in one API server."""
+    with contextlib.suppress(OutsideError, WrongState):  # noted, with when to try again
+        kubeconfigs.follow(int(account_id))
+
+
+@shared_task(name="clusters.follow_kube_due")  # type: ignore[untyped-decorator]
+def follow_kube_due() -> None:
+    """What is to be followed in API servers: changed rights, ended kubeconfigs, a look around at times."""
+    for key in kubeconfigs.due(clock.now())[:BATCH]:
+        hints.send("clusters.follow_kube", key=key, queue="default")
 
 
 @shared_task(name="clusters.prune_samples")  # type: ignore[untyped-decorator]

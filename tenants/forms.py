@@ -73,6 +73,7 @@ SCOPE_WORDS = {
     "jobs": "Jobs: submit, cancel, and read the output of your jobs",
     "orders": "Orders: order, resize, cancel and terminate clusters",
     "people": "People: invite, change roles, suspend, remove; settings; leave",
+    "kubernetes": "Kubernetes: get and revoke your kubeconfigs",
 }
 
 

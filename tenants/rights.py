@@ -27,9 +27,10 @@ class Action(enum.Enum):
     NAME_OWNERS = "name owners"
     CHANGE_SETTINGS = "change the tenant's settings"
     TERMINATE = "terminate a cluster"
+    USE_KUBERNETES = "get or revoke kubeconfigs"
 
 
-_VIEWER = frozenset({Action.VIEW, Action.LEAVE})
+_VIEWER = frozenset({Action.VIEW, Action.LEAVE, Action.USE_KUBERNETES})
 _MEMBER = _VIEWER | {Action.SUBMIT_JOB, Action.ACT_ON_OWN_JOB, Action.READ_OWN_OUTPUT}
 _ADMIN = _MEMBER | {
     Action.ACT_ON_ANY_JOB,

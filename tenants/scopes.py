@@ -17,6 +17,7 @@ SCOPES: Mapping[str, frozenset[Action]] = MappingProxyType(
         | {Action.SUBMIT_JOB, Action.ACT_ON_OWN_JOB, Action.ACT_ON_ANY_JOB, Action.READ_OWN_OUTPUT},
         "orders": _LOOKS | {Action.ORDER, Action.TERMINATE},
         "people": _LOOKS | {Action.MANAGE_PEOPLE, Action.NAME_OWNERS, Action.CHANGE_SETTINGS, Action.LEAVE},
+        "kubernetes": _LOOKS | {Action.USE_KUBERNETES},
     }
 )
 

@@ -13,6 +13,7 @@ from clusters.models.cluster import (
     PortBlock,
 )
 from clusters.models.desired import DesiredPools
+from clusters.models.kube import KubeAccount, KubeconfigGrant, KubeRole, KubeSurvey
 from clusters.models.order import OPEN_STATES, Order, OrderKind, OrderLine, OrderState, Stack
 from clusters.models.progress import StepEvent, StepState, StepStatus
 from clusters.models.secrets import ClusterSecret, SiteSecret
@@ -28,6 +29,10 @@ __all__ = [
     "DesiredPools",
     "Flavor",
     "IdentityKind",
+    "KubeAccount",
+    "KubeRole",
+    "KubeSurvey",
+    "KubeconfigGrant",
     "Machine",
     "MachineState",
     "Node",

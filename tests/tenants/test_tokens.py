@@ -139,7 +139,7 @@ def test_a_refusal_says_whether_role_or_scope_is_lacking(tenant: Tenant) -> None
 def test_every_action_is_in_a_scope() -> None:
     assert actions_of(SCOPES) == frozenset(Action)
     assert actions_of(["gone"]) == frozenset()
-    assert useful_scopes("viewer") == ["read", "people"]
+    assert useful_scopes("viewer") == ["read", "people", "kubernetes"]
     assert useful_scopes("owner") == list(SCOPES)
 
 
