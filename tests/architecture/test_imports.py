@@ -50,6 +50,13 @@ def test_drivers_do_not_know_the_database() -> None:
     assert [where for _, name, where in imports_of("clusters/drivers") if name.startswith(DATABASE)] == []
 
 
+def test_what_kubernetes_drivers_share_knows_neither_drivers_nor_the_database() -> None:
+    found = [(name, where) for _, name, where in imports_of("clusters/kube")]
+    assert found
+    wrong = ("clusters.drivers", "django", *DATABASE)
+    assert [where for name, where in found if name.startswith(wrong)] == []
+
+
 def test_pages_admin_and_sockets_never_reach_outside() -> None:
     wrong = [
         where

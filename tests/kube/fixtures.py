@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 def kube_server() -> Iterator[KubeServer]:
     """A real etcd and kube-apiserver with every CRD of tests/kube/crds; one per worker."""
     from setup.kube import find  # noqa: PLC0415
-    from tests.kube import crds, platform_crds, server  # noqa: PLC0415
+    from tests.kube import crds, server  # noqa: PLC0415
 
-    running = server.KubeServer(find(Path(__file__).resolve().parents[2]))
+    programs = find(Path(__file__).resolve().parents[2])
+    running = server.KubeServer(programs)
     try:
-        running.start()
-        crds.install(running.client, platform_crds.documents())
+        running.start(crds.store(programs))
         yield running
     finally:
         running.stop()

@@ -75,7 +75,9 @@ class Authority:
 def pem_of(key: ec.EllipticCurvePrivateKey) -> bytes:
     """A private key in PEM."""
     return key.private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.TraditionalOpenSSL,
+        serialization.NoEncryption(),
     )
 
 

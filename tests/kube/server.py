@@ -31,6 +31,9 @@ class CannotStart(Exception):
 class KubeServer:
     """One API server with a store of its own."""
 
+    admin: Access
+    client: KubeClient
+
     def __init__(self, programs: Mapping[str, Path]) -> None:
         missing = {"etcd", "kube-apiserver"} - set(programs)
         if missing:
@@ -43,8 +46,10 @@ class KubeServer:
 
     # -- life
 
-    def start(self) -> None:
-        """Bring both up; returns once the server says that it is ready."""
+    def start(self, store: Path | None = None) -> None:
+        """Bring both up, on a copy of a store if given; returns once the server is ready."""
+        if store is not None:
+            shutil.copytree(store, self.store)
         client, peer, secure = free_ports(3)
         self.url = f"https://127.0.0.1:{secure}"
         self._start_etcd(client, peer)
@@ -55,11 +60,24 @@ class KubeServer:
 
     def stop(self) -> None:
         """End both and remove what they wrote."""
+        self.halt(signal.SIGKILL)
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def halt(self, number: signal.Signals = signal.SIGTERM) -> None:
+        """End both, the store last and in order; what they wrote stays."""
         while self._children:
             child = self._children.pop()
-            child.kill()
-            child.wait()
-        shutil.rmtree(self.folder, ignore_errors=True)
+            child.send_signal(number)
+            try:
+                child.wait(timeout=30)
+            except subprocess.TimeoutExpired:
+                child.kill()
+                child.wait()
+
+    @property
+    def store(self) -> Path:
+        """Where etcd keeps everything."""
+        return self.folder / "etcd"
 
     def memory(self) -> dict[str, int]:
         """Resident memory of each process, in KiB."""
@@ -117,7 +135,7 @@ class KubeServer:
     def _start_etcd(self, client: int, peer: int) -> None:
         self._spawn(
             "etcd",
-            f"--data-dir={self.folder / 'etcd'}",
+            f"--data-dir={self.store}",
             f"--listen-client-urls=http://127.0.0.1:{client}",
             f"--advertise-client-urls=http://127.0.0.1:{client}",
             f"--listen-peer-urls=http://127.0.0.1:{peer}",
@@ -176,12 +194,8 @@ class KubeServer:
 
     def _is_ready(self) -> bool:
         with suppress(OutsideError):
-            # the last thing that a fresh server makes for itself
-            role = Ref(kinds.CLUSTER_ROLE_BINDING, "system:public-info-viewer")
-            return (
-                self.client.get(role) is not None
-                and self.client.get(Ref(kinds.NAMESPACE, "default")) is not None
-            )
+            default = Ref(kinds.NAMESPACE, "default")  # made a moment after the server calls itself ready
+            return self.client._read("/readyz").status == 200 and self.client.get(default) is not None
         return False
 
     def _wait(self, name: str, ready: Callable[[], bool]) -> None:

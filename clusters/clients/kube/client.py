@@ -104,14 +104,13 @@ class KubeClient:
         }
         ref = ref_of(manifest, kind)
         path = f"{ref.path}/{quote(subresource, safe='')}" if subresource else ref.path
-        answer = self._send("PATCH", f"{path}?{urlencode(query)}", manifest, APPLY)
-        return _object(answer)
+        return self._changed(self._send("PATCH", f"{path}?{urlencode(query)}", manifest, APPLY), kind)
 
     def create(self, manifest: Manifest, kind: Kind) -> Manifest:
         """Make a new object; AlreadyExists if there is one of that name."""
         ref = ref_of(manifest, kind)
         query = urlencode({"fieldManager": MANAGER, "fieldValidation": "Strict"})
-        return _object(self._send("POST", f"{kind.path(ref.namespace)}?{query}", manifest))
+        return self._changed(self._send("POST", f"{kind.path(ref.namespace)}?{query}", manifest), kind)
 
     def post(self, ref: Ref, subresource: str, body: Manifest) -> Manifest:
         """Ask a subresource, e.g. "token" of a ServiceAccount; the answer may hold a secret."""
@@ -166,6 +165,13 @@ class KubeClient:
             if not token:
                 return tuple(found)
         raise errors.BadAnswer("The list does not end.")
+
+    def _changed(self, answer: Answer, kind: Kind) -> Manifest:
+        if answer.status == 404 and not errors.status_of(answer).kind and not self.serves(kind):
+            raise errors.ParentMissing(
+                f"The API server does not know {kind.resource} yet.", reason="KindMissing"
+            )
+        return _object(answer)
 
     def _is_absent(self, ref: Ref, answer: Answer) -> bool:
         status = errors.status_of(answer)

@@ -18,6 +18,9 @@ LONGEST = 400  # characters of the server's own words that people are shown
 # the server repeats what it refuses, which may be a secret; the field's name is enough
 VALUE = re.compile(r"""( value: )(?:"(?:[^"\\]|\\.)*"|[^"\s:]*\{.*\}|[^"\s:]+)(?=:|$)""")
 
+# 500 is what a server-side apply of a field that the schema does not have is answered with (seen on 1.35)
+UNTYPED = "failed to create typed patch object"
+
 
 class Cause(msgspec.Struct, frozen=True):
     """One field that was refused."""
@@ -156,24 +159,27 @@ def refusal(answer: Answer) -> OutsideError:
         told = status.details.retry_after if status.details else 0
         return Busy(answer.retry_after or told or 1.0)
     if answer.status >= 500:
-        return ServerFailed(words)
+        return Invalid(words) if status.message.startswith(UNTYPED) else ServerFailed(words)
     if not status.kind:
         return BadAnswer(f"The API server answered {answer.status} in no form of Kubernetes.")
     return _client_error(answer.status, status, words)
 
 
 def _client_error(code: int, status: Status, words: str) -> OutsideError:
-    if code == 403:
-        if status.details and status.details.retry_after:  # e.g. a namespace that is still being made
-            return Busy(float(status.details.retry_after))
-        return Forbidden(words)
-    if code == 404:
-        return ParentMissing(words)
     if code == 409:
         return _conflict(status, words)
-    if code in {400, 413, 415, 422}:
-        return Invalid(words)
-    return BadAnswer(f"The API server answered {code}: {words}")
+    if code == 403 and status.details and status.details.retry_after:  # e.g. a namespace in the making
+        return Busy(float(status.details.retry_after))
+    if code == 422 and _is_of_another(status):
+        return Moved(words)
+    known = {403: Forbidden, 404: ParentMissing, 400: Invalid, 413: Invalid, 415: Invalid, 422: Invalid}
+    return known[code](words) if code in known else BadAnswer(f"The API server answered {code}: {words}")
+
+
+def _is_of_another(status: Status) -> bool:
+    """Whether only the uid is wrong: another object has the name now."""
+    causes = status.details.causes if status.details else ()
+    return bool(causes) and all(cause.field == "metadata.uid" for cause in causes)
 
 
 def _conflict(status: Status, words: str) -> OutsideError:
