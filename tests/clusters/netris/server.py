@@ -47,6 +47,8 @@ class Fault:
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    wbufsize = 1 << 16  # head and body leave together
+    disable_nagle_algorithm = True
     server: FakeNetris
 
     def _handle(self) -> None:
