@@ -16,6 +16,7 @@ from drf_spectacular.generators import SchemaGenerator
 
 import tenants.api.schema  # noqa: F401  # makes the security scheme known
 from portal.lib.types import JSONDict
+from portal.web import reference
 
 _making = threading.Lock()
 
@@ -47,10 +48,16 @@ def schema(request: HttpRequest) -> HttpResponse:  # noqa: ARG001
     return JsonResponse(schema_document(), content_type="application/vnd.oai.openapi+json")
 
 
+@functools.lru_cache(maxsize=1)
+def _reference() -> reference.Reference:
+    return reference.read(schema_document(), settings.PUBLIC_URL)
+
+
 @require_safe
 def docs(request: HttpRequest) -> HttpResponse:
-    """The reference: Swagger UI from our own static files."""
-    return render(request, "portal/api_docs.html")
+    """The reference, made here from the document: it needs no script and looks like the other pages."""
+    base = settings.PUBLIC_URL + reference.PREFIX
+    return render(request, "portal/api_docs.html", {"reference": _reference(), "base": base})
 
 
 urlpatterns = [

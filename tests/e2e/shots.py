@@ -54,8 +54,8 @@ class Album:
     faults: list[str] = field(default_factory=list)
 
     def hear(self, address: str, line: ConsoleMessage) -> None:
-        """Errors on the console are faults of the page."""
-        if line.type == "error":
+        """Errors and warnings on the console are faults of the page."""
+        if line.type in {"error", "warning"}:
             self.faults.append(f"{address}: {line.text}")
 
 

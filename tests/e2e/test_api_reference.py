@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import pytest
 import requests
 from playwright.sync_api import expect
 
@@ -13,14 +14,31 @@ from tests.e2e.provider_pages import sign_in_strictly
 from tests.e2e.small_portal import SmallPortal
 
 
+@pytest.mark.parametrize("javascript", [True, False])
 def test_the_reference_shows_every_operation_and_breaks_no_rule(
-    strict_portal: SmallPortal, new_person: NewPerson
+    strict_portal: SmallPortal, new_person: NewPerson, javascript: bool
 ) -> None:
-    page = new_person(strict_portal.url).page
+    page = new_person(strict_portal.url, javascript=javascript).page
     page.goto("/api/v1/docs/")
-    expect(page.locator(".opblock")).to_have_count(len(OPERATIONS))
-    page.locator("#operations-jobs-job_submit .opblock-summary-control").click()
-    expect(page.locator("#operations-jobs-job_submit")).to_contain_text("Idempotency-Key")
+    expect(page.locator("summary:has(.method)")).to_have_count(len(OPERATIONS))
+    submit = page.locator("details:has(#job_submit)")
+    expect(submit.get_by_text("Idempotency-Key").first).to_be_hidden()
+    submit.locator("summary").press("Enter")
+    expect(submit.get_by_text("Idempotency-Key").first).to_be_visible()
+    submit.get_by_role("link", name="SubmissionOut").first.click()
+    expect(page.locator("#SubmissionOut")).to_be_visible()  # the browser opened it on the way
+
+
+def test_the_example_of_an_operation_is_copied(strict_portal: SmallPortal, new_person: NewPerson) -> None:
+    someone = new_person(strict_portal.url)
+    someone.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page = someone.page
+    page.goto("/api/v1/docs/#job_submit")
+    page.get_by_role("button", name="Copy the command for job_submit").click()
+    expect(page.get_by_role("status")).to_have_text("Copied")
+    copied = str(page.evaluate("navigator.clipboard.readText()"))
+    assert copied.startswith("curl ")
+    assert copied.endswith(f"{strict_portal.url}/api/v1/t/TENANT/clusters/ID/jobs/")
 
 
 def test_a_token_made_in_the_browser_opens_the_api(strict_portal: SmallPortal, new_person: NewPerson) -> None:
