@@ -51,7 +51,6 @@ INSTALLED_APPS = [
     "channels",
     "csp",
     "drf_spectacular",
-    "drf_spectacular_sidecar",
     "django_htmx",
     "template_partials",
 ]
