@@ -13,6 +13,8 @@ from django.test import Client
 from portal.web.api import schema_document
 from portal.web.reference import PREFIX, Operation, read
 from tests.api.calls import OPERATIONS
+from tests.portal import pseudo
+from tests.portal.test_pseudo_language import EXCEPT
 
 pytestmark = pytest.mark.matrix
 PORTAL = "https://portal.example.org"
@@ -71,3 +73,11 @@ def test_the_page_takes_nothing_from_elsewhere() -> None:
     assert re.findall(r'(?:src|href)="(?:https?:)?//', text) == []
     assert "script-src 'self'" in page["Content-Security-Policy"]
     assert "unsafe" not in page["Content-Security-Policy"]
+
+
+def test_words_around_the_english_of_the_schema_are_translated() -> None:
+    with pseudo.speaking():
+        page = Client().get("/api/v1/docs/", headers={"Accept-Language": pseudo.LANGUAGE}).content.decode()
+    assert "⟦required⟧" in page
+    names = {*OPERATIONS, *schema_document()["components"]["schemas"]}  # in the labels of tables and buttons
+    assert pseudo.strays(page, names, EXCEPT) == []
