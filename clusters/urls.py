@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import URLPattern, path
 
-from clusters.views import clusters, endings, orders, resizing
+from clusters.views import clusters, endings, kubeconfigs, orders, resizing
 
 urlpatterns: list[URLPattern] = [
     path("orders/", orders.orders, name="orders"),
@@ -19,6 +19,8 @@ urlpatterns: list[URLPattern] = [
     path("clusters/<uuid:pk>/steps/", clusters.cluster_steps, name="cluster-steps"),
     path("clusters/<uuid:pk>/events/", clusters.cluster_events, name="cluster-events"),
     path("clusters/<uuid:pk>/access/", clusters.cluster_access, name="cluster-access"),
+    path("clusters/<uuid:pk>/kubeconfigs/", kubeconfigs.kubeconfig_issue, name="kubeconfig-issue"),
+    path("kubeconfigs/<uuid:pk>/revoke/", kubeconfigs.kubeconfig_revoke, name="kubeconfig-revoke"),
     path("clusters/<uuid:pk>/settings/", endings.cluster_settings, name="cluster-settings"),
     path("clusters/<uuid:pk>/resize/", resizing.resize, name="resize"),
     path("clusters/<uuid:pk>/resize/summary/", resizing.resize_summary, name="resize-summary"),

@@ -10,7 +10,7 @@ from django.shortcuts import render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
-from clusters import kinds, utilisation
+from clusters import kinds, kubeconfigs, utilisation
 from clusters.models import Cluster, Phase, SlurmEndpoint, SlurmIdentity
 from clusters.views.orders import tenant_of
 from portal.lib import clock
@@ -99,7 +99,7 @@ def cluster_events(request: TenantRequest, pk: uuid.UUID) -> HttpResponse:
 @require_safe
 @in_tenant
 def cluster_access(request: TenantRequest, pk: uuid.UUID) -> HttpResponse:
-    """How to reach it: Slurm through the portal; no Kubernetes here, and why."""
+    """How to reach it: Slurm through the portal, Kubernetes by a kubeconfig; or why not."""
     row = get_visible(CLUSTERS.all(), request.actor, pk)
     mine = SlurmIdentity.objects.for_actor(request.actor).filter(
         cluster=row, membership__user=request.actor.user, active=True
@@ -112,6 +112,7 @@ def cluster_access(request: TenantRequest, pk: uuid.UUID) -> HttpResponse:
         "is_usable": row.phase in {Phase.READY, Phase.DEGRADED},
         "may_submit": may(request.actor, Action.SUBMIT_JOB),
         "tab": "access",
+        **kubeconfigs.context(request.actor, row),
     }
     return render(request, "clusters/cluster_access.html", context)
 

@@ -1,0 +1,62 @@
+"""What the Access tab and the API tell about kubeconfigs of a cluster."""
+
+from __future__ import annotations
+
+from django.db.models import QuerySet
+
+from clusters.kube import tenant
+from clusters.models import Cluster, ClusterSecret, KubeconfigGrant, KubeRole, KubeSurvey, StepState
+from clusters.services.kubeconfigs import HOURS, ROLES, is_own
+from portal.lib import clock
+from portal.lib.types import JSONDict
+from tenants.actor import Actor
+from tenants.models import Role
+from tenants.rights import Action, may
+
+STEP = "control-plane"
+
+
+def shown(actor: Actor, cluster: Cluster) -> QuerySet[KubeconfigGrant]:
+    """Those that were handed out: one's own, and everyone's for who manages people; the newest first."""
+    rows = (
+        KubeconfigGrant.objects.for_actor(actor)
+        .filter(cluster=cluster)
+        .exclude(expires_at=None)
+        .select_related("account__membership__user", "cluster")
+        .order_by("-asked_at", "-pk")
+    )
+    return rows if may(actor, Action.MANAGE_PEOPLE) else rows.filter(account__membership__user=actor.user)
+
+
+def state_of(grant: KubeconfigGrant) -> str:
+    """works, revoking, revoked or ended."""
+    if grant.revoked_at is not None:
+        return "revoked" if grant.gone_at else "revoking"
+    now = clock.now()
+    return "works" if grant.expires_at is not None and grant.expires_at > now else "ended"
+
+
+def role_of(actor: Actor) -> KubeRole:
+    """The role that a kubeconfig of the actor would have."""
+    return ROLES[Role(actor.role or Role.VIEWER)]
+
+
+def context(actor: Actor, cluster: Cluster) -> JSONDict:
+    """For the Kubernetes part of the Access tab."""
+    has_plane = bool(cluster.site.drivers.get("control_plane"))
+    rows = list(shown(actor, cluster)[:50])
+    role = role_of(actor)
+    survey = KubeSurvey.objects.for_actor(actor).filter(cluster=cluster).first()
+    return {
+        "has_kubernetes": has_plane,
+        "plane": StepState.objects.for_actor(actor).filter(cluster=cluster, name=STEP).first(),
+        "has_access": ClusterSecret.objects.for_actor(actor)
+        .filter(cluster=cluster, name=tenant.KEPT_AS)
+        .exists(),
+        "kubeconfigs": [(row, state_of(row), is_own(actor, row)) for row in rows],
+        "kube_role": role,
+        "is_cluster_admin": role == KubeRole.ADMIN,
+        "survey": survey if role == KubeRole.ADMIN else None,
+        "hours": HOURS,
+        "may_use_kubernetes": may(actor, Action.USE_KUBERNETES) and cluster.wanted,
+    }
