@@ -13,6 +13,7 @@ from clusters.models.cluster import (
     PortBlock,
 )
 from clusters.models.desired import DesiredPools
+from clusters.models.fabric import FabricPrefix
 from clusters.models.kube import KubeAccount, KubeconfigGrant, KubeRole, KubeSurvey
 from clusters.models.order import OPEN_STATES, Order, OrderKind, OrderLine, OrderState, Stack
 from clusters.models.progress import StepEvent, StepState, StepStatus
@@ -27,6 +28,7 @@ __all__ = [
     "Cluster",
     "ClusterSecret",
     "DesiredPools",
+    "FabricPrefix",
     "Flavor",
     "IdentityKind",
     "KubeAccount",

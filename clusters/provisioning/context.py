@@ -18,6 +18,7 @@ from clusters.models import (
     StepState,
 )
 from clusters.provisioning.steps import AccountSpec, ClusterSpec, FlavorSpec, PoolSpec, StepContext
+from clusters.services.prefixes import give_prefix, prefix_of
 from clusters.services.secrets import secrets_for
 from clusters.services.unix_ids import ports_of
 from portal.lib.crypto import unseal
@@ -55,6 +56,7 @@ def cluster_spec(cluster: Cluster) -> ClusterSpec:
         ),
         accounts=tuple(_account_specs(SlurmIdentity.objects.filter(cluster=cluster).order_by("uid"))),
         gid=cluster.gid or 0,
+        prefix=prefix_of(cluster),
     )
 
 
@@ -94,6 +96,7 @@ def facts_of(cluster: Cluster) -> dict[str, dict[str, str]]:
 
 def step_context(cluster: Cluster) -> StepContext:
     """Everything that a step may know in one pass, without facts. Raises PermanentError."""
+    give_prefix(cluster)
     endpoint = SlurmEndpoint.objects.filter(cluster=cluster).first()
     jwt_key = {"slurm-jwt-key": unseal(bytes(endpoint.sealed_jwt_key))} if endpoint else {}
     return StepContext(

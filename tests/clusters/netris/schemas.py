@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-import jsonschema  # type: ignore[import-untyped]
+import jsonschema
 
 from portal.lib.types import JSONDict
 
