@@ -78,4 +78,4 @@ class SubmissionAdmin(OperationsAdmin):
 
 
 def _badge(status: str, word: str) -> str:
-    return render_to_string("components/badge.html", {"status": status, "word": word}).strip()
+    return render_to_string("components/badge.html", {"status": status, "word": word})

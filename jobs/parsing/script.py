@@ -69,7 +69,8 @@ def _check(text: str) -> None:
     if not text.startswith("#!"):
         told = _("The first line must name the program that runs the script, for example #!/bin/bash.")
         is_below = text.lstrip().startswith("#!")
-        raise Refusal(f"{told} {_('Remove the empty lines above it.')}" if is_below else told)
+        lines = _("Remove the empty lines above it.") if is_below else ""
+        raise Refusal(f"{told} {lines}".rstrip())
     if _SHEBANG.match(text) is None:
         raise Refusal(
             _("The first line must hold a full path, for example #!/bin/bash or #!/usr/bin/env python3.")

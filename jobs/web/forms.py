@@ -231,7 +231,8 @@ def _memory_help(most: _Most) -> str:
         return told
     exact = most.node_memory % 1024 == 0
     amount = f"{most.node_memory // 1024}G" if exact else f"{most.node_memory}M"
-    return f"{told} {gettext('At most %(amount)s.') % {'amount': amount}}"
+    bound = gettext("At most %(amount)s.") % {"amount": amount}
+    return f"{told} {bound}"
 
 
 def _time_help(most: _Most) -> str:

@@ -12,7 +12,7 @@ import uuid
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any
-from urllib.parse import parse_qs, urlencode
+from urllib.parse import parse_qs
 
 import msgspec
 import structlog
@@ -32,7 +32,7 @@ from jobs.web.job import ROWS
 from jobs.web.pieces import BEHIND, Piece, read_piece
 from portal.lib.errors import FreeholdError, NotAllowed
 from tenants.actor import Actor
-from tenants.live.viewer import actor_now
+from tenants.live.viewer import actor_now, language_of
 from tenants.scoping import get_visible
 
 log = structlog.get_logger(__name__)
@@ -53,8 +53,7 @@ _READERS = ThreadPoolExecutor(max_workers=8, thread_name_prefix="tail")
 def tail_address(actor: Actor, row: Job, stream: Stream) -> str:
     """Where the browser opens the socket of this pane."""
     assert actor.tenant is not None  # noqa: S101  # only within a tenant
-    query = urlencode({"stream": stream, "lang": translation.get_language() or ""})
-    return f"/ws/t/{actor.tenant.slug}/jobs/{row.pk}/output/?{query}"
+    return f"/ws/t/{actor.tenant.slug}/jobs/{row.pk}/output/?stream={stream}"
 
 
 def read_number(text: str | None) -> int | None:
@@ -69,7 +68,6 @@ class Place:
     stream: Stream = "stdout"
     offset: int | None = None  # None: the tail
     shown: int = 0
-    language: str = "en"
 
 
 class TailConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # Channels has no types
@@ -81,6 +79,7 @@ class TailConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # Channels ha
         self.slug: str = route["tenant"]
         self.job_id: uuid.UUID = route["pk"]
         self.session_key: str | None = self.scope["session"].session_key
+        self.language = language_of(self.scope)
         self.place = _place_of(self.scope["query_string"])
         self.slot, self.topic = "", ""
         self.news = asyncio.Event()
@@ -159,21 +158,16 @@ class TailConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # Channels ha
 
     def _read(self, row: Job) -> Piece:
         place = self.place
-        with translation.override(place.language):
+        with translation.override(self.language):
             return read_piece(row, place.stream, place.offset, place.shown, most=MOST_BYTES)
 
 
 def _place_of(query: bytes) -> Place:
     asked = {name: values[-1] for name, values in parse_qs(query.decode("ascii", "replace")).items()}
-    try:
-        language = translation.get_supported_language_variant(asked.get("lang", ""))
-    except LookupError:
-        language = "en"
     return Place(
         stream="stderr" if asked.get("stream") == "stderr" else "stdout",
         offset=read_number(asked.get("offset")),
         shown=read_number(asked.get("shown")) or 0,
-        language=language,
     )
 
 

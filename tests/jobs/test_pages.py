@@ -14,8 +14,9 @@ from jobs.models import Job
 from portal.lib import clock
 from portal.lib.types import JSONDict
 from tenants.models import Role, Tenant, User
-from tests.builders import make_member, make_operator, make_tenant, sign_in
+from tests.builders import make_member, make_tenant, sign_in
 from tests.cases import case
+from tests.clusters.builders import operator
 from tests.jobs.builders import make_job, make_slurm_cluster, make_submission
 from tests.jobs.names import ODD_NAMES
 
@@ -314,7 +315,9 @@ def test_the_script_ends_with_its_last_line_and_the_id_stands_once(
 def test_operators_see_states_as_badges(client: Client, alice: User, cluster: Cluster) -> None:
     make_job(cluster, alice, state="FAILED")
     make_submission(cluster, alice, state="absent")
-    operator = sign_in(client, make_operator())
+    someone = operator().user
+    assert someone is not None
+    sign_in(client, someone)
     for path, tone, word in (("job", "red", "Failed"), ("submission", "amber", "Did not arrive")):
-        page = get(operator, f"/operations/jobs/{path}/")
+        page = get(client, f"/operations/jobs/{path}/")
         assert re.search(rf'<span class="badge tone-{tone}">.*?{word}</span>', page)

@@ -181,7 +181,7 @@ async def test_a_progress_bar_that_is_written_over_stays_one_line(world: World) 
 
 async def test_without_text_it_says_why_and_a_reader_that_is_away_is_asked_again(world: World) -> None:
     world.state = "missing"
-    async with opened(world, world.rui, "lang=xx") as socket:
+    async with opened(world, world.rui, "stream=nonsense") as socket:
         assert "Not there yet" in (await told(socket))["said"]
         world.fault = ReaderNotReachable()
         assert "cannot be read at the moment" in (await told(socket))["said"]
