@@ -6,8 +6,8 @@ import datetime as dt
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from django.utils.translation import get_language, gettext_noop, pgettext
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_noop, pgettext
 
 from clusters.models import Cluster, Order, OrderKind, OrderState, StepState, StepStatus
 from clusters.reasons import explain
@@ -60,9 +60,9 @@ def note_of(order: Order) -> str:
 
 
 def in_a_sentence(label: object) -> str:
-    """A label as it reads within a sentence: only its first letter changes, as German nouns need."""
+    """A label as it reads within an English sentence. Elsewhere it stays, as German nouns must."""
     text = str(label)
-    return text[:1].lower() + text[1:]
+    return text[:1].lower() + text[1:] if (get_language() or "en").startswith("en") else text
 
 
 def is_phase(cluster: Cluster) -> str:

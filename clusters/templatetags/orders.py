@@ -24,7 +24,7 @@ def money(amount: Decimal | float | None, currency: str = "EUR") -> str:
     if amount is None:
         return "\u2013"
     told = {"sign": SIGNS.get(currency, currency), "amount": number_format(amount, 2, force_grouping=True)}
-    return pgettext("money; a hard blank stands between", "%(sign)s\u00a0%(amount)s") % told
+    return (pgettext("money", "%(sign)s %(amount)s") % told).replace(" ", "\u00a0")
 
 
 @register.filter

@@ -164,4 +164,6 @@ def test_numbers_read_as_the_language_writes_them() -> None:
 
 
 def test_a_label_within_a_sentence_keeps_its_nouns() -> None:
-    assert words.in_a_sentence("Wartet auf Freigabe") == "wartet auf Freigabe"
+    assert words.in_a_sentence("Waiting for approval") == "waiting for approval"
+    with translation.override("de"):
+        assert words.in_a_sentence("Freigabe") == "Freigabe"
