@@ -37,7 +37,7 @@ MORE = (
 class JobForm(forms.Form):
     """Every field is optional but the script; blank means: from the script, else Slurm's default."""
 
-    key = forms.UUIDField(widget=forms.HiddenInput)
+    key = forms.UUIDField(label=_("One-time key"), widget=forms.HiddenInput)
     script = forms.CharField(
         strip=False,
         required=False,
