@@ -5,13 +5,14 @@ from __future__ import annotations
 from importlib import import_module
 
 from django.apps import AppConfig
+from django.utils.translation import gettext_lazy as _
 
 
 class TenantsConfig(AppConfig):
     """Who."""
 
     name = "tenants"
-    verbose_name = "People and tenants"
+    verbose_name = _("People and tenants")
 
     def ready(self) -> None:
         """Make our live kinds and the words of our verbs known."""

@@ -6,15 +6,16 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 from django import forms
+from django.utils.translation import gettext_lazy as _
 
 from portal.lib.errors import BadInput
 from tenants.models import Role
 
 ROLES = [
-    (Role.VIEWER, "Viewer: sees clusters and job rows"),
-    (Role.MEMBER, "Member: submits jobs and acts on own ones"),
-    (Role.ADMIN, "Admin: orders, people, any job"),
-    (Role.OWNER, "Owner: all, and alone names owners and terminates"),
+    (Role.VIEWER, _("Viewer: sees clusters and job rows")),
+    (Role.MEMBER, _("Member: submits jobs and acts on own ones")),
+    (Role.ADMIN, _("Admin: orders, people, any job")),
+    (Role.OWNER, _("Owner: all, and alone names owners and terminates")),
 ]
 
 
@@ -22,58 +23,60 @@ class FoundForm(forms.Form):
     """A new tenant."""
 
     name = forms.CharField(
-        label="Name",
+        label=_("Name"),
         max_length=100,
-        help_text="Of your organisation or lab, as people know it. 1 to 100 characters.",
+        help_text=_("Of your organisation or lab, as people know it. 1 to 100 characters."),
         widget=forms.TextInput(attrs={"autocomplete": "organization"}),
     )
     slug = forms.CharField(
-        label="Short name",
+        label=_("Short name"),
         min_length=3,
         max_length=40,
-        help_text="In every address of your tenant, for ever. 3 to 40 of a to z, 0 to 9 and hyphens.",
+        help_text=_("In every address of your tenant, for ever. 3 to 40 of a to z, 0 to 9 and hyphens."),
         widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false", "class": "mono"}),
     )
-    terms = forms.BooleanField(label="I accept the terms of use for my organisation", required=False)
+    terms = forms.BooleanField(label=_("I accept the terms of use for my organisation"), required=False)
 
 
 class InviteForm(forms.Form):
     """An invitation."""
 
     email = forms.EmailField(
-        label="E-mail address",
+        label=_("E-mail address"),
         max_length=254,
-        help_text="Only a person who signs in with this verified address can accept. At most 254 characters.",
+        help_text=_(
+            "Only a person who signs in with this verified address can accept. At most 254 characters."
+        ),
         widget=forms.EmailInput(attrs={"autocomplete": "off"}),
     )
     role = forms.ChoiceField(
-        label="Role", choices=ROLES, initial=Role.MEMBER, widget=forms.RadioSelect, help_text=""
+        label=_("Role"), choices=ROLES, initial=Role.MEMBER, widget=forms.RadioSelect, help_text=""
     )
 
 
 class RoleForm(forms.Form):
     """Another role for a member."""
 
-    role = forms.ChoiceField(label="Role", choices=ROLES, widget=forms.RadioSelect)
+    role = forms.ChoiceField(label=_("Role"), choices=ROLES, widget=forms.RadioSelect)
 
 
 class SettingsForm(forms.Form):
     """The tenant's settings."""
 
     leavers_jobs = forms.ChoiceField(
-        label="When a member leaves, is removed or suspended",
-        choices=[("go-on", "Let their jobs go on"), ("cancel", "Cancel their jobs")],
+        label=_("When a member leaves, is removed or suspended"),
+        choices=[("go-on", _("Let their jobs go on")), ("cancel", _("Cancel their jobs"))],
         widget=forms.RadioSelect,
-        help_text="Admins can cancel single jobs at any time, also those of people who left.",
+        help_text=_("Admins can cancel single jobs at any time, also those of people who left."),
     )
 
 
 SCOPE_WORDS = {
-    "read": "Read: whatever your role may look at, output and audit trail included",
-    "jobs": "Jobs: submit, cancel, and read the output of your jobs",
-    "orders": "Orders: order, resize, cancel and terminate clusters",
-    "people": "People: invite, change roles, suspend, remove; settings; leave",
-    "kubernetes": "Kubernetes: get and revoke your kubeconfigs",
+    "read": _("Read: whatever your role may look at, output and audit trail included"),
+    "jobs": _("Jobs: submit, cancel, and read the output of your jobs"),
+    "orders": _("Orders: order, resize, cancel and terminate clusters"),
+    "people": _("People: invite, change roles, suspend, remove; settings; leave"),
+    "kubernetes": _("Kubernetes: get and revoke your kubeconfigs"),
 }
 
 
@@ -81,19 +84,25 @@ class TokenForm(forms.Form):
     """A new API token."""
 
     name = forms.CharField(
-        label="Name",
+        label=_("Name"),
         max_length=60,
-        help_text="What will use it, such as nightly-sweep. 1 to 60 characters.",
+        help_text=_("What will use it, such as nightly-sweep. 1 to 60 characters."),
         widget=forms.TextInput(attrs={"autocomplete": "off"}),
     )
     scopes = forms.MultipleChoiceField(
-        label="Scopes",
+        label=_("Scopes"),
         widget=forms.CheckboxSelectMultiple,
-        help_text="What it may do, and never more than your role at that moment. "
-        "Every token sees what every member sees.",
+        help_text=_(
+            "What it may do, and never more than your role at that moment. "
+            "Every token sees what every member sees."
+        ),
     )
     days = forms.IntegerField(
-        label="Lifetime", min_value=1, max_value=365, initial=90, help_text="1 to 365 days. Then it ends."
+        label=_("Lifetime"),
+        min_value=1,
+        max_value=365,
+        initial=90,
+        help_text=_("1 to 365 days. Then it ends."),
     )
 
     def __init__(self, scopes: Sequence[str], *args: Any, **kwargs: Any) -> None:

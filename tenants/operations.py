@@ -14,6 +14,8 @@ from django.db import models
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy as lazy
 
 from portal.lib.errors import NotAllowed
 from tenants.actor import NOBODY, Actor
@@ -32,16 +34,16 @@ def actor_of(request: HttpRequest) -> Actor:
     """The operator who asks, acting through the admin. Raises NotAllowed for anyone else."""
     actor: Actor = getattr(request, "actor", NOBODY)
     if not actor.is_operator:
-        raise NotAllowed("Operations is for the provider's operators.")
+        raise NotAllowed(_("Operations is for the provider's operators."))
     return replace(actor, via="admin")
 
 
 class Operations(AdminSite):
     """Django's admin for operators only; signing in happens through the identity provider."""
 
-    site_header = "Operations"
-    site_title = "Operations"
-    index_title = "Operations"
+    site_header = lazy("Operations")
+    site_title = lazy("Operations")
+    index_title = lazy("Operations")
     site_url = None  # an operator who is no member of a tenant has no other page
     enable_nav_sidebar = True
 
@@ -53,8 +55,8 @@ class Operations(AdminSite):
         """There is no form: anonymous people go to the identity provider, others are refused."""
         if getattr(request, "actor", NOBODY).is_signed_in:
             raise NotAllowed(
-                "Operations is for the provider's operators.",
-                hint="Sign out, then sign in with your operator account.",
+                _("Operations is for the provider's operators."),
+                hint=_("Sign out, then sign in with your operator account."),
             )
         target = request.GET.get("next", request.get_full_path())
         return redirect(f"{reverse('signin')}?{urlencode({'next': target})}")
@@ -111,7 +113,7 @@ class OperationsAdmin(_ModelAdmin):
         """Through the operators' door."""
         rows = self.model._default_manager.all()  # noqa: SLF001  # the name is Django's API
         if not isinstance(rows, TenantQuerySet | PeopleQuerySet):
-            raise NotAllowed(f"{self.model.__name__} has no door for operators.")
+            raise NotAllowed(_("%(model)s has no door for operators.") % {"model": self.model.__name__})
         visible: models.QuerySet[models.Model] = rows.for_operator(actor_of(request))
         ordering = self.get_ordering(request)
         return visible.order_by(*ordering) if ordering else visible

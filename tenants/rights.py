@@ -5,6 +5,9 @@ from __future__ import annotations
 import enum
 from typing import TYPE_CHECKING
 
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
+
 from portal.lib.errors import NotAllowed
 
 if TYPE_CHECKING:
@@ -14,20 +17,20 @@ if TYPE_CHECKING:
 class Action(enum.Enum):
     """What a member may want to do; the value completes "Your role may not ..."."""
 
-    VIEW = "look at this"
-    LEAVE = "leave the tenant"
-    SUBMIT_JOB = "submit jobs"
-    ACT_ON_OWN_JOB = "act on jobs"
-    ACT_ON_ANY_JOB = "act on jobs of others"
-    READ_OWN_OUTPUT = "read the output of own jobs"
-    READ_ANY_OUTPUT = "read the output of others' jobs"
-    ORDER = "order, change or cancel clusters"
-    MANAGE_PEOPLE = "invite or remove people"
-    READ_AUDIT = "read the audit trail"
-    NAME_OWNERS = "name owners"
-    CHANGE_SETTINGS = "change the tenant's settings"
-    TERMINATE = "terminate a cluster"
-    USE_KUBERNETES = "get or revoke kubeconfigs"
+    VIEW = gettext_noop("look at this")
+    LEAVE = gettext_noop("leave the tenant")
+    SUBMIT_JOB = gettext_noop("submit jobs")
+    ACT_ON_OWN_JOB = gettext_noop("act on jobs")
+    ACT_ON_ANY_JOB = gettext_noop("act on jobs of others")
+    READ_OWN_OUTPUT = gettext_noop("read the output of own jobs")
+    READ_ANY_OUTPUT = gettext_noop("read the output of others' jobs")
+    ORDER = gettext_noop("order, change or cancel clusters")
+    MANAGE_PEOPLE = gettext_noop("invite or remove people")
+    READ_AUDIT = gettext_noop("read the audit trail")
+    NAME_OWNERS = gettext_noop("name owners")
+    CHANGE_SETTINGS = gettext_noop("change the tenant's settings")
+    TERMINATE = gettext_noop("terminate a cluster")
+    USE_KUBERNETES = gettext_noop("get or revoke kubeconfigs")
 
 
 _VIEWER = frozenset({Action.VIEW, Action.LEAVE, Action.USE_KUBERNETES})
@@ -61,8 +64,10 @@ def require(actor: Actor, action: Action) -> None:
         return
     if actor.grant is not None and actor.role is not None and action in RIGHTS[actor.role]:
         raise NotAllowed(
-            f"This API token may not {action.value}.", hint="Make a token with a scope that allows it."
+            _("This API token may not %(do)s.") % {"do": _(action.value)},
+            hint=_("Make a token with a scope that allows it."),
         )
     raise NotAllowed(
-        f"Your role may not {action.value}.", hint="Ask an owner or admin of your tenant to do it."
+        _("Your role may not %(do)s.") % {"do": _(action.value)},
+        hint=_("Ask an owner or admin of your tenant to do it."),
     )

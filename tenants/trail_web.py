@@ -7,6 +7,8 @@ from typing import Any
 from django import forms
 from django.core.handlers.asgi import ASGIRequest
 from django.http import HttpRequest, QueryDict, StreamingHttpResponse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy as lazy
 
 from tenants.actor import Actor
 from tenants.audit import areas
@@ -21,22 +23,22 @@ TYPES = {"csv": "text/csv; charset=utf-8", "json": "application/x-ndjson"}
 class TrailForm(forms.Form):
     """The filters, as they stand in the address."""
 
-    q = forms.CharField(label="Name, thing or verb", max_length=LONGEST, required=False)
-    who = forms.CharField(label="Who", max_length=LONGEST, required=False)
-    verb = forms.ChoiceField(label="Did", required=False)
-    target = forms.CharField(label="Thing or its id", max_length=LONGEST, required=False)
-    tenant = forms.SlugField(label="Tenant", max_length=40, required=False)
+    q = forms.CharField(label=lazy("Name, thing or verb"), max_length=LONGEST, required=False)
+    who = forms.CharField(label=lazy("Who"), max_length=LONGEST, required=False)
+    verb = forms.ChoiceField(label=lazy("Did"), required=False)
+    target = forms.CharField(label=lazy("Thing or its id"), max_length=LONGEST, required=False)
+    tenant = forms.SlugField(label=lazy("Tenant"), max_length=40, required=False)
     since = forms.DateField(
-        label="From", required=False, widget=forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d")
+        label=lazy("From"), required=False, widget=forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d")
     )
     until = forms.DateField(
-        label="To", required=False, widget=forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d")
+        label=lazy("To"), required=False, widget=forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d")
     )
 
     def __init__(self, data: QueryDict, *, for_operator: bool = False) -> None:
         super().__init__(data)
         verb: Any = self.fields["verb"]
-        verb.choices = [("", "anything"), *areas()]
+        verb.choices = [("", _("anything")), *areas()]
         if not for_operator:
             del self.fields["tenant"]
         for field in self.fields.values():
@@ -47,7 +49,7 @@ class TrailForm(forms.Form):
         found: dict[str, Any] = super().clean() or {}
         since, until = found.get("since"), found.get("until")
         if since and until and until < since:
-            self.add_error("until", "The last day lies before the first.")
+            self.add_error("until", _("The last day lies before the first."))
         return found
 
     def filter(self) -> Filter:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.template.loader import render_to_string
+from django.utils.translation import gettext as _
 
 from portal.lib.errors import FreeholdError
 from tenants.api.problems import plain_response
@@ -50,7 +51,7 @@ def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:  # no
 def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:  # noqa: ARG001
     """Django's CSRF_FAILURE_VIEW: a form from before a sign-in, or without cookies. Nothing was done."""
     if getattr(request, "htmx", False):
-        return _toast(request, "This page is too old to send that. Nothing was done; reload it.", 403)
+        return _toast(request, _("This page is too old to send that. Nothing was done; reload it."), 403)
     return render(request, "errors/403_csrf.html", status=403)
 
 

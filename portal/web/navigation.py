@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from django.urls import NoReverseMatch, reverse
+from django.utils.translation import gettext_lazy as _
 
 from portal.lib.types import JSONDict
 from tenants.actor import Actor
@@ -12,15 +13,15 @@ from tenants.rights import Action, may
 
 # Label, name of the address, icon, what the role must allow. An address that nobody serves yet is left out.
 ITEMS = (
-    ("Overview", "overview", "overview", Action.VIEW),
-    ("Clusters", "clusters", "cluster", Action.VIEW),
-    ("Jobs", "jobs", "job", Action.VIEW),
-    ("Templates", "templates", "template", Action.VIEW),
-    ("Orders", "orders", "order", Action.VIEW),
-    ("Members", "members", "members", Action.VIEW),
-    ("Usage", "usage", "usage", Action.VIEW),
-    ("Audit", "audit", "audit", Action.READ_AUDIT),
-    ("Settings", "tenant-settings", "settings", Action.CHANGE_SETTINGS),
+    (_("Overview"), "overview", "overview", Action.VIEW),
+    (_("Clusters"), "clusters", "cluster", Action.VIEW),
+    (_("Jobs"), "jobs", "job", Action.VIEW),
+    (_("Templates"), "templates", "template", Action.VIEW),
+    (_("Orders"), "orders", "order", Action.VIEW),
+    (_("Members"), "members", "members", Action.VIEW),
+    (_("Usage"), "usage", "usage", Action.VIEW),
+    (_("Audit"), "audit", "audit", Action.READ_AUDIT),
+    (_("Settings"), "tenant-settings", "settings", Action.CHANGE_SETTINGS),
 )
 
 

@@ -20,9 +20,9 @@ TONES = {
     "blue": "approved provisioning progressing working running completing configuring sending checking "
     "wiping deleting removing allocated mixed in_use planned",
     "green": "ready fulfilled completed good accepted free idle active up current",
-    "amber": "degraded stalled attention draining drained drift late maint absent",
+    "amber": "degraded stalled attention draining drained drift drifted late maint absent",
     "red": "failed rejected refused timeout node_fail boot_fail deadline out_of_memory broken down error",
-    "grey": "cancelled deleted gone ended preempted unknown expired revoked skipped off left",
+    "grey": "cancelled deleted gone ended preempted unknown expired revoked used skipped off left",
 }
 WORDS = {
     "draft": _("status", "Draft"),
@@ -69,6 +69,7 @@ WORDS = {
     "draining": _("status", "Draining"),
     "drained": _("status", "Drained"),
     "drift": _("status", "Drift"),
+    "drifted": _("status", "Drifted"),
     "late": _("status", "Not reachable"),
     "maint": _("status", "Maint"),
     "absent": _("status", "Did not arrive"),
@@ -91,6 +92,7 @@ WORDS = {
     "unknown": _("status", "Unknown"),
     "expired": _("status", "Expired"),
     "revoked": _("status", "Revoked"),
+    "used": _("status", "Used"),
     "skipped": _("status", "Skipped"),
     "off": _("status", "Off"),
     "left": _("status", "Left"),

@@ -7,7 +7,7 @@
   const byId = (id) => document.getElementById(id);
   const on = (type, handler, target = document, options) => target.addEventListener(type, handler, options);
   // Words: components/say.html.
-  const say = (name, value) => (body.dataset[`say${name}`] || "").replace("{}", value);
+  const say = (name, value) => ($("[data-say-age]")?.dataset[`say${name}`] || "").replace("{}", value);
 
   // Theme: a cookie, so that the server writes data-theme and nothing flashes.
   function switchTheme() {

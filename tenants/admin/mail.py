@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.contrib import admin
+from django.utils.translation import gettext_lazy as _
 
 from tenants.models import OutboxMail
 from tenants.operations import OperationsAdmin, operations
@@ -15,7 +16,7 @@ class MailAdmin(OperationsAdmin):
     list_display = ("created_at", "to", "subject", "kind", "status", "attempts", "last_error")
     list_filter = ("kind",)
     search_fields = ("to", "subject", "about_id")
-    search_help_text = "Address, subject, id of the order or invitation"
+    search_help_text = _("Address, subject, id of the order or invitation")
     ordering = ("-created_at", "-id")
     fields = (
         ("kind", "about_id"),
@@ -24,7 +25,7 @@ class MailAdmin(OperationsAdmin):
         ("attempts", "unclear", "last_error"),
     )
 
-    @admin.display(description="State")
+    @admin.display(description=_("State"))
     def status(self, row: OutboxMail) -> str:
         """sent, waiting or ended."""
         return row.state

@@ -8,6 +8,8 @@ from typing import Any
 from django.contrib import admin
 from django.db import models
 from django.http import HttpRequest
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy as lazy
 
 from portal.lib.types import JSONDict
 from tenants.actor import Actor
@@ -22,25 +24,25 @@ MOST_SHOWN = 200
 def suspend_tenant(actor: Actor, row: Tenant, sent: Mapping[str, str]) -> str:
     """The button of that name."""
     access.suspend_tenant(actor=actor, tenant=row, reason=sent.get("note", ""))
-    return f"{row} is suspended. Nobody enters it; its clusters and jobs go on."
+    return _("%(row)s is suspended. Nobody enters it; its clusters and jobs go on.") % {"row": row}
 
 
 def resume_tenant(actor: Actor, row: Tenant, sent: Mapping[str, str]) -> str:
     """The button of that name."""
     access.resume_tenant(actor=actor, tenant=row, reason=sent.get("note", ""))
-    return f"{row} is open again."
+    return _("%(row)s is open again.") % {"row": row}
 
 
 def suspend_person(actor: Actor, row: User, sent: Mapping[str, str]) -> str:
     """The button of that name."""
     access.suspend_person(actor=actor, person=row, reason=sent.get("note", ""))
-    return f"{row} is suspended and signed out everywhere."
+    return _("%(row)s is suspended and signed out everywhere.") % {"row": row}
 
 
 def resume_person(actor: Actor, row: User, sent: Mapping[str, str]) -> str:
     """The button of that name."""
     access.resume_person(actor=actor, person=row, reason=sent.get("note", ""))
-    return f"{row} may sign in again."
+    return _("%(row)s may sign in again.") % {"row": row}
 
 
 @admin.register(Tenant, site=operations)
@@ -60,7 +62,7 @@ class TenantAdmin(PageAdmin):
         rows: models.QuerySet[models.Model] = super().get_queryset(request).annotate(live=live)
         return rows
 
-    @admin.display(description="People", ordering="live")
+    @admin.display(description=lazy("People"), ordering="live")
     def people(self, row: Any) -> int:
         """Live members."""
         return int(row.live)

@@ -9,6 +9,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.urls import path
+from django.utils.translation import gettext as _
 
 from portal.lib.errors import BadInput, NotVisible
 from tenants.models import AuditEvent, Tenant
@@ -50,7 +51,7 @@ class AuditAdmin(OperationsAdmin):
         page = page_of(asked.of(self._rows(request)), before)
         context = {
             **self.admin_site.each_context(request),
-            "title": "Audit events",
+            "title": _("Audit events"),
             "opts": self.opts,
             "events": page.events,
             "older": page.older,
@@ -75,7 +76,7 @@ class AuditAdmin(OperationsAdmin):
         if asked.tenant:
             tenant = Tenant.objects.for_operator(actor).filter(slug=asked.tenant).first()
             if tenant is None:
-                raise NotVisible(f"There is no tenant {asked.tenant}.")
+                raise NotVisible(_("There is no tenant %(tenant)s.") % {"tenant": asked.tenant})
         return export(request, actor=actor, tenant=tenant, rows=self._rows(request), asked=asked)
 
     def _rows(self, request: HttpRequest) -> Rows:

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from rest_framework.request import Request
 
 from portal.lib.errors import BadInput, FreeholdError
+from portal.lib.types import Words
 from tenants.actor import Actor
 from tenants.services import request_keys
 
@@ -23,7 +24,7 @@ class KeyReused(BadInput):
     """The key was sent before, with something else."""
 
     status = 422
-    title = "This Idempotency-Key was used for another request"
+    title: Words = "This Idempotency-Key was used for another request"
 
 
 def key_of(request: Request, actor: Actor) -> uuid.UUID:

@@ -61,7 +61,7 @@ def handle(error: Exception, context: Mapping[str, Any]) -> Response | None:
 def of_ours(error: FreeholdError, request_id: str = "") -> JSONDict:
     """The problem of one of our errors: its own words, and for bad input the fields."""
     found = problem(error.status, error.message, request_id=request_id)
-    found["title"] = error.title
+    found["title"] = str(error.title)
     if error.hint:
         found["hint"] = error.hint
     if isinstance(error, BadInput) and error.fields:

@@ -10,6 +10,8 @@ from django.contrib.auth.base_user import AbstractBaseUser
 from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Lower
+from django.utils.translation import gettext
+from django.utils.translation import pgettext_lazy as _
 
 from tenants.scoping import PeopleQuerySet, TenantQuerySet
 
@@ -17,10 +19,10 @@ from tenants.scoping import PeopleQuerySet, TenantQuerySet
 class Role(models.TextChoices):
     """Levels of membership; what each may do stands in tenants.rights."""
 
-    OWNER = "owner", "Owner"
-    ADMIN = "admin", "Admin"
-    MEMBER = "member", "Member"
-    VIEWER = "viewer", "Viewer"
+    OWNER = "owner", _("role", "Owner")
+    ADMIN = "admin", _("role", "Admin")
+    MEMBER = "member", _("role", "Member")
+    VIEWER = "viewer", _("role", "Viewer")
 
 
 def new_session_salt() -> str:
@@ -49,7 +51,7 @@ class User(AbstractBaseUser):
     objects = PeopleQuerySet.as_manager()
 
     def __str__(self) -> str:
-        return self.name or self.email or "Unnamed person"
+        return self.name or self.email or gettext("Unnamed person")
 
     def get_session_auth_hash(self) -> str:
         """Sessions end when the salt changes."""
@@ -160,7 +162,7 @@ class Membership(TenantOwned):
         ]
 
     def __str__(self) -> str:
-        return f"{self.user} in {self.tenant}"
+        return gettext("%(person)s in %(tenant)s") % {"person": self.user, "tenant": self.tenant}
 
     @property
     def is_working(self) -> bool:
@@ -191,4 +193,4 @@ class Invitation(TenantOwned):
         indexes = [models.Index("tenant", Lower("email"), name="invitation_by_address")]
 
     def __str__(self) -> str:
-        return f"Invitation of {self.email}"
+        return gettext("Invitation of %(email)s") % {"email": self.email}

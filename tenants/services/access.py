@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from django.utils.translation import gettext as _
+
 from portal.lib import clock
 from portal.lib.errors import BadInput, NotAllowed, WrongState
 from tenants.actor import Actor
@@ -24,7 +26,7 @@ def suspend_tenant(*, actor: Actor, tenant: Tenant, reason: str) -> None:
     with command("tenant.suspended", actor=actor, tenant=tenant, target=tenant) as done:
         rows = Tenant.objects.filter(pk=tenant.pk, suspended_at=None)
         if rows.update(suspended_at=clock.now()) != 1:
-            raise WrongState(f"{tenant} is suspended already.")
+            raise WrongState(_("%(tenant)s is suspended already.") % {"tenant": tenant})
         tenant.refresh_from_db()
         done.detail = {"reason": reason.strip()}
         tell_tenant_changed(tenant)
@@ -36,7 +38,7 @@ def resume_tenant(*, actor: Actor, tenant: Tenant, reason: str) -> None:
     with command("tenant.resumed", actor=actor, tenant=tenant, target=tenant) as done:
         rows = Tenant.objects.filter(pk=tenant.pk).exclude(suspended_at=None)
         if rows.update(suspended_at=None) != 1:
-            raise WrongState(f"{tenant} is not suspended.")
+            raise WrongState(_("%(tenant)s is not suspended.") % {"tenant": tenant})
         tenant.refresh_from_db()
         done.detail = {"reason": reason.strip()}
         tell_tenant_changed(tenant)
@@ -49,11 +51,11 @@ def suspend_person(*, actor: Actor, person: User, reason: str) -> None:
     """
     _require(actor, reason)
     if actor.user is not None and actor.user.pk == person.pk:
-        raise WrongState("You cannot suspend yourself.", hint="Ask another operator.")
+        raise WrongState(_("You cannot suspend yourself."), hint=_("Ask another operator."))
     with command("person.suspended", actor=actor, target=person) as done:
         rows = User.objects.filter(pk=person.pk, is_active=True)
         if rows.update(is_active=False, session_salt=new_session_salt()) != 1:
-            raise WrongState(f"{person} is suspended already.")
+            raise WrongState(_("%(person)s is suspended already.") % {"person": person})
         person.refresh_from_db()
         done.detail = {"reason": reason.strip()}
         _tell_tenants("member.access_suspended", actor, person)
@@ -64,7 +66,7 @@ def resume_person(*, actor: Actor, person: User, reason: str) -> None:
     _require(actor, reason)
     with command("person.resumed", actor=actor, target=person) as done:
         if User.objects.filter(pk=person.pk, is_active=False).update(is_active=True) != 1:
-            raise WrongState(f"{person} is not suspended.")
+            raise WrongState(_("%(person)s is not suspended.") % {"person": person})
         person.refresh_from_db()
         done.detail = {"reason": reason.strip()}
         _tell_tenants("member.access_resumed", actor, person)
@@ -85,6 +87,6 @@ def _tell_tenants(verb: str, actor: Actor, person: User) -> None:
 
 def _require(actor: Actor, reason: str) -> None:
     if not actor.is_operator or actor.user is None:
-        raise NotAllowed("Only operators suspend and resume tenants and people.")
+        raise NotAllowed(_("Only operators suspend and resume tenants and people."))
     if not 1 <= len(reason.strip()) <= LONGEST_REASON or "\0" in reason:
-        raise BadInput(fields={"note": f"Say why, in 1 to {LONGEST_REASON} characters."})
+        raise BadInput(fields={"note": _("Say why, in 1 to %(most)d characters.") % {"most": LONGEST_REASON}})

@@ -11,6 +11,9 @@ from django.core.exceptions import ValidationError
 from django.core.validators import validate_email
 from django.db.models import Q
 from django.urls import reverse
+from django.utils.text import format_lazy
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy as lazy
 
 from portal.lib import clock
 from portal.lib.errors import BadInput, NotAllowed, NotVisible, WrongState
@@ -71,7 +74,7 @@ def revoke_invitation(*, actor: Actor, invitation: Invitation) -> None:
     with command("invitation.revoked", actor=actor, target=invitation) as done:
         rows = Invitation.objects.filter(pk=invitation.pk, accepted_at=None, revoked_at=None)
         if rows.update(revoked_at=clock.now()) != 1:
-            raise WrongState(f"This invitation is {state_of(invitation)} already.")
+            raise WrongState(_("This invitation was used or taken back already."))
         outbox.take_back_mail(about_id=invitation.pk, why="The invitation was taken back.")
         done.publish(MEMBERS.topic(invitation.tenant))
 
@@ -89,12 +92,16 @@ def find_invitation(*, actor: Actor, token: str) -> Invitation:
     )
     if invitation is None:
         raise NotVisible(
-            "There is no invitation behind this link.", hint="Copy the whole link, or ask for a new one."
+            _("There is no invitation behind this link."),
+            hint=_("Copy the whole link, or ask for a new one."),
         )
     _check_person(actor, invitation)
     state = state_of(invitation)
     if state != "open":
-        raise WrongState(_CLOSED[state], hint=f"Ask {invitation.invited_by} for a new one.")
+        raise WrongState(
+            _CLOSED[state],
+            hint=_("Ask %(invited_by)s for a new one.") % {"invited_by": invitation.invited_by},
+        )
     _check_inviter(_newest(invitation))
     return invitation
 
@@ -147,9 +154,9 @@ def hash_of(token: str) -> str:
 
 
 _CLOSED = {
-    "used": "This invitation was used already. Each works once.",
-    "revoked": "This invitation was taken back, or replaced by another.",
-    "ended": "This invitation has ended. Each is good for seven days.",
+    "used": lazy("This invitation was used already. Each works once."),
+    "revoked": lazy("This invitation was taken back, or replaced by another."),
+    "ended": lazy("This invitation has ended. Each is good for seven days."),
 }
 
 
@@ -157,39 +164,46 @@ def _check_address(tenant: Tenant, email: str) -> None:
     try:
         validate_email(email)
     except ValidationError as error:
-        raise BadInput(fields={"email": "Enter one e-mail address, such as ada@example.org."}) from error
+        raise BadInput(fields={"email": _("Enter one e-mail address, such as ada@example.org.")}) from error
     if len(email) > 254:
-        raise BadInput(fields={"email": "An address has at most 254 characters."})
+        raise BadInput(fields={"email": _("An address has at most 254 characters.")})
     members = Membership.objects.filter(
         tenant=tenant, ended_at=None, user__email__iexact=email, user__email_verified=True
     )
     if members.exists():
-        raise BadInput(fields={"email": "This person is a member already. Change the role on Members."})
+        raise BadInput(fields={"email": _("This person is a member already. Change the role on Members.")})
 
 
 def _check_number(tenant: Tenant, email: str) -> None:
     if open_invitations(tenant).count() >= MOST_OPEN:
-        raise WrongState(f"{MOST_OPEN} invitations are open.", hint="Revoke some that nobody needs.")
+        raise WrongState(
+            _("%(most)d invitations are open.") % {"most": MOST_OPEN},
+            hint=_("Revoke some that nobody needs."),
+        )
     today = Invitation.objects.filter(tenant=tenant, created_at__gt=clock.now() - dt.timedelta(days=1))
     if today.count() >= MOST_A_DAY:
-        raise WrongState(f"{MOST_A_DAY} invitations were made in the last 24 hours.", hint="Go on tomorrow.")
+        raise WrongState(
+            _("%(most)d invitations were made in the last 24 hours.") % {"most": MOST_A_DAY},
+            hint="Go on tomorrow.",
+        )
     if today.filter(email__iexact=email).count() >= MOST_A_DAY_TO_ONE:
         raise WrongState(
-            f"This address was invited {MOST_A_DAY_TO_ONE} times in the last 24 hours.",
-            hint="The newest link works; copy it from there, or invite again tomorrow.",
+            _("This address was invited %(most)d times in the last 24 hours.") % {"most": MOST_A_DAY_TO_ONE},
+            hint=_("The newest link works; copy it from there, or invite again tomorrow."),
         )
 
 
 def _mail(invitation: Invitation, token: str) -> None:
     outbox.queue_mail(
         to=invitation.email,
-        subject=f"{invitation.invited_by} invites you to {invitation.tenant}",
+        subject=format_lazy(
+            lazy("{inviter} invites you to {tenant}"), inviter=invitation.invited_by, tenant=invitation.tenant
+        ),
         template="invitation.txt",
         context={
             "invitation": invitation,
             "inviter": invitation.invited_by,
             "tenant": invitation.tenant,
-            "role": invitation.get_role_display(),
             "link": link_of(token),
         },
         kind="invitation",
@@ -200,16 +214,17 @@ def _mail(invitation: Invitation, token: str) -> None:
 def _check_person(actor: Actor, invitation: Invitation) -> None:
     identity = actor.identity
     if actor.user is None or identity is None:
-        raise NotAllowed("Sign in to accept an invitation.")
+        raise NotAllowed(_("Sign in to accept an invitation."))
     if identity.email.lower() != invitation.email.lower():
         raise NotAllowed(
-            f"This invitation is for {masked(invitation.email)}, and you are signed in with another address.",
-            hint="Sign out and sign in with that address, or ask for an invitation to yours.",
+            _("This invitation is for %(email)s, and you are signed in with another address.")
+            % {"email": masked(invitation.email)},
+            hint=_("Sign out and sign in with that address, or ask for an invitation to yours."),
         )
     if not identity.email_verified or identity.issuer not in settings.OIDC_TRUSTED_ISSUERS:
         raise NotAllowed(
-            "Your identity provider has not verified your address, so it cannot open an invitation.",
-            hint="Verify it at your identity provider, then sign out and in again.",
+            _("Your identity provider has not verified your address, so it cannot open an invitation."),
+            hint=_("Verify it at your identity provider, then sign out and in again."),
         )
 
 
@@ -229,8 +244,8 @@ def _check_inviter(invitation: Invitation) -> None:
     )
     if role is None or not needed <= RIGHTS[role]:
         raise WrongState(
-            "The person who invited you may no longer do so.",
-            hint="Ask another owner or admin of the tenant.",
+            _("The person who invited you may no longer do so."),
+            hint=_("Ask another owner or admin of the tenant."),
         )
 
 
@@ -238,8 +253,9 @@ def _join(done: Command, actor: Actor, tenant: Tenant, role: str) -> Membership:
     present = Membership.objects.filter(tenant=tenant, user=actor.user, ended_at=None).first()
     if present is not None and present.suspended_at is not None:
         raise WrongState(
-            f"Your membership in {tenant} is suspended, and an invitation does not change that.",
-            hint="Ask one of its owners or admins to resume it.",
+            _("Your membership in %(tenant)s is suspended, and an invitation does not change that.")
+            % {"tenant": tenant},
+            hint=_("Ask one of its owners or admins to resume it."),
         )
     if present is not None:
         return set_role(done, present, role) if present.role != role else present

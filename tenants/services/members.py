@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 
 from django.db.models import Q
+from django.utils.translation import gettext as _
 
 from portal.lib import clock
 from portal.lib.errors import BadInput, WrongState
@@ -48,11 +49,11 @@ def suspend_member(*, actor: Actor, membership: Membership) -> None:
     require(actor, Action.MANAGE_PEOPLE)
     check_role(actor, Role.VIEWER, membership.role)
     if actor.user is not None and membership.user_id == actor.user.pk:
-        raise WrongState("You cannot suspend yourself.", hint="You can leave the tenant.")
+        raise WrongState(_("You cannot suspend yourself."), hint=_("You can leave the tenant."))
     with command("member.suspended", actor=actor, target=membership) as done:
         _keep_an_owner(membership, becomes=None)
         if membership.suspended_at is not None:
-            raise WrongState(f"{membership.user} is suspended already.")
+            raise WrongState(_("%(person)s is suspended already.") % {"person": membership.user})
         now = clock.now()
         _swap(membership, suspended_at=now, end_jobs_since=_jobs_end(membership, now))
         _tell(done, membership, jobs_end=membership.end_jobs_since is not None)
@@ -64,7 +65,7 @@ def resume_member(*, actor: Actor, membership: Membership) -> None:
     check_role(actor, Role.VIEWER, membership.role)
     with command("member.resumed", actor=actor, target=membership) as done:
         if membership.suspended_at is None:
-            raise WrongState(f"{membership.user} is not suspended.")
+            raise WrongState(_("%(person)s is not suspended.") % {"person": membership.user})
         _swap(membership, suspended_at=None, end_jobs_since=None)
         _tell(done, membership)
 
@@ -94,7 +95,7 @@ def tenants_of(person: User) -> list[Tenant]:
 def check_role(actor: Actor, role: str, present: str | None = None) -> None:
     """Raise BadInput for no role of ours, NotAllowed where owners are touched by someone who is none."""
     if role not in Role.values:
-        raise BadInput(fields={"role": "Choose one of the roles."})
+        raise BadInput(fields={"role": _("Choose one of the roles.")})
     if Role.OWNER in {role, present}:
         require(actor, Action.NAME_OWNERS)
 
@@ -137,8 +138,8 @@ def _keep_an_owner(membership: Membership, *, becomes: str | None) -> None:
     last = membership.role == Role.OWNER and not others.exclude(pk=membership.pk).exists()
     if last and becomes != Role.OWNER:
         raise WrongState(
-            "A tenant must keep an owner, and this is its last one.",
-            hint="Make another member an owner first.",
+            _("A tenant must keep an owner, and this is its last one."),
+            hint=_("Make another member an owner first."),
         )
 
 
@@ -147,5 +148,5 @@ def _swap(membership: Membership, **values: object) -> None:
         pk=membership.pk, role=membership.role, ended_at=None, suspended_at=membership.suspended_at
     )
     if rows.update(**values) != 1:
-        raise WrongState("This membership was changed or ended a moment ago.")
+        raise WrongState(_("This membership was changed or ended a moment ago."))
     membership.refresh_from_db()

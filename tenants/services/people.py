@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from django.conf import settings
 from django.db import IntegrityError, transaction
+from django.utils.translation import gettext as _
 
 from portal.lib import clock
 from portal.lib.errors import NotAllowed
@@ -24,7 +25,7 @@ def sign_in_person(*, actor: Actor, claims: Claims) -> OidcIdentity:
     """
     known = _find(claims)
     if known is not None and not known.user.is_active:
-        raise NotAllowed("Your access to this portal is suspended.", hint="Ask the provider's support.")
+        raise NotAllowed(_("Your access to this portal is suspended."), hint=_("Ask the provider's support."))
     _check_domain(claims)
     with transaction.atomic():
         identity = known or _make(actor=actor, claims=claims)
@@ -107,6 +108,6 @@ def _check_domain(claims: Claims) -> None:
         return
     if not claims.email_verified or not is_of_domain(claims.email, domains):
         raise NotAllowed(
-            "This portal takes only people with a verified address of certain organisations.",
-            hint="Sign in with the account of your organisation.",
+            _("This portal takes only people with a verified address of certain organisations."),
+            hint=_("Sign in with the account of your organisation."),
         )

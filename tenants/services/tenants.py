@@ -7,6 +7,7 @@ import secrets
 import unicodedata
 
 from django.db import IntegrityError
+from django.utils.translation import gettext as _
 
 from portal.lib import clock
 from portal.lib.errors import BadInput, NotAllowed, WrongState
@@ -38,14 +39,17 @@ def found_tenant(*, actor: Actor, name: str, slug: str, terms_accepted: bool) ->
     same person it is one tenant.
     """
     if actor.user is None:
-        raise NotAllowed("Sign in to found a tenant.")
+        raise NotAllowed(_("Sign in to found a tenant."))
     name, slug = " ".join(name.split()), slug.strip()
     _check(name, slug, terms_accepted)
     mine = Membership.objects.filter(user=actor.user, role=Role.OWNER, ended_at=None)
     if again := mine.select_related("tenant").filter(tenant__slug=slug, tenant__name=name).first():
         return again.tenant
     if mine.count() >= MOST_OWNED:
-        raise WrongState(f"You own {MOST_OWNED} tenants already.", hint="Ask the provider for more.")
+        raise WrongState(
+            _("You own %(most)d tenants already.") % {"most": MOST_OWNED},
+            hint=_("Ask the provider for more."),
+        )
     try:
         with command("tenant.founded", actor=actor, detail={"slug": slug}) as done:
             tenant = Tenant.objects.create(name=name, slug=slug, terms_accepted_at=clock.now())
@@ -86,21 +90,26 @@ def suggest_slug(name: str) -> str:
 def _check(name: str, slug: str, terms_accepted: bool) -> None:
     fields: dict[str, str] = {}
     if not 1 <= len(name) <= LONGEST_NAME or not name.isprintable():
-        fields["name"] = f"Enter a name of 1 to {LONGEST_NAME} printable characters."
+        fields["name"] = _("Enter a name of 1 to %(most)d printable characters.") % {"most": LONGEST_NAME}
     if not 3 <= len(slug) <= 40 or SLUG.fullmatch(slug) is None:
-        fields["slug"] = (
+        fields["slug"] = _(
             "Use 3 to 40 of the characters a to z, 0 to 9 and single hyphens, not at the beginning or end."
         )
     elif slug in RESERVED:
-        fields["slug"] = f"“{slug}” is reserved. Choose another short name."
+        fields["slug"] = _("“%(slug)s” is reserved. Choose another short name.") % {"slug": slug}
     if not terms_accepted:
-        fields["terms"] = "A tenant can be founded only if you accept the terms of use."
+        fields["terms"] = _("A tenant can be founded only if you accept the terms of use.")
     if fields:
         raise BadInput(fields=fields)
 
 
 def _taken(slug: str) -> BadInput:
-    return BadInput(fields={"slug": f"“{slug}” is taken. How about {suggest_slug(slug)}?"})
+    return BadInput(
+        fields={
+            "slug": _("“%(slug)s” is taken. How about %(other)s?")
+            % {"slug": slug, "other": suggest_slug(slug)}
+        }
+    )
 
 
 def _yes(value: bool) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from django.db.models import Q
+from django.utils.translation import gettext as _
 
 from portal.lib import clock
 from portal.lib.errors import BadInput, NotAllowed, WrongState
@@ -35,7 +36,7 @@ def create_token(
     """
     require(actor, Action.VIEW)
     if actor.grant is not None or actor.identity is None:
-        raise NotAllowed("API tokens are made in the browser, by the person who will use them.")
+        raise NotAllowed(_("API tokens are made in the browser, by the person who will use them."))
     name = " ".join(name.split())
     membership = Membership.objects.get(tenant=actor.tenant, user=actor.user, ended_at=None)
     _check(name, scopes, expires_at, membership.role)
@@ -43,7 +44,10 @@ def create_token(
     with command("token.created", actor=actor) as done:
         Membership.objects.select_for_update().get(pk=membership.pk)  # counted one at a time
         if working_tokens(membership).count() >= MOST_TOKENS:
-            raise WrongState(f"You have {MOST_TOKENS} tokens here.", hint="Revoke one that nothing uses.")
+            raise WrongState(
+                _("You have %(most)d tokens here.") % {"most": MOST_TOKENS},
+                hint=_("Revoke one that nothing uses."),
+            )
         token = ApiToken.objects.create(
             membership=membership,
             identity=actor.identity,
@@ -62,11 +66,11 @@ def revoke_token(*, actor: Actor, token: ApiToken) -> None:
     """Make an own token useless. Raises NotAllowed for another's, WrongState if it was revoked already."""
     require(actor, Action.VIEW)
     if actor.user is None or token.membership.user_id != actor.user.pk:
-        raise NotAllowed("Only the person whose token this is can revoke it.")
+        raise NotAllowed(_("Only the person whose token this is can revoke it."))
     with command("token.revoked", actor=actor, target=token):
         rows = ApiToken.objects.filter(pk=token.pk, revoked_at=None)
         if rows.update(revoked_at=clock.now()) != 1:
-            raise WrongState("This token was revoked already.")
+            raise WrongState(_("This token was revoked already."))
 
 
 def actor_of_token(secret: str) -> Actor | None:

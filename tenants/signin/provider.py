@@ -16,6 +16,8 @@ from authlib.integrations.django_client import OAuth
 from authlib.integrations.requests_client import OAuth2Session
 from django.conf import settings
 from django.http import HttpRequest
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy as lazy
 from joserfc.errors import JoseError
 
 from portal.lib.errors import BadInput, TemporaryError
@@ -36,13 +38,13 @@ CUSTOMERS, OPERATORS = "customers", "operators"
 class ProviderDown(TemporaryError):
     """The provider did not answer, or not as a provider does."""
 
-    title = "Sign-in is not available just now"
+    title = lazy("Sign-in is not available just now")
 
 
 class SignInFailed(BadInput):
     """This attempt cannot be finished; a new one can. `reason` is for the log and the tests."""
 
-    title = "This sign-in could not be finished"
+    title = lazy("This sign-in could not be finished")
 
     def __init__(self, reason: str, message: str) -> None:
         super().__init__(message)
@@ -136,12 +138,12 @@ def finish(request: HttpRequest) -> tuple[Claims, str]:
     state = request.GET.get("state", "")
     name = next((one for one in (CUSTOMERS, OPERATORS) if _key(one, state) in request.session), None)
     if name is None:
-        raise SignInFailed("UnknownState", "This sign-in was begun elsewhere, or too long ago.")
+        raise SignInFailed("UnknownState", _("This sign-in was begun elsewhere, or too long ago."))
     app = client(name)
     waiting = app.framework.get_state_data(request.session, state) or {}
     if request.GET.get("error"):
         app.framework.clear_state_data(request.session, state)
-        raise SignInFailed("Refused", "The identity provider did not sign you in.")
+        raise SignInFailed("Refused", _("The identity provider did not sign you in."))
     expected = {
         "iss": {"essential": True, "value": app.server_metadata["issuer"]},
         "aud": {"essential": True, "value": app.client_id},
@@ -151,14 +153,14 @@ def finish(request: HttpRequest) -> tuple[Claims, str]:
         token = app.authorize_access_token(request, claims_options=expected, leeway=LEEWAY)
         told = token.get("userinfo")
         if told is None:
-            raise SignInFailed("NoIdToken", "The identity provider sent no proof of who you are.")
+            raise SignInFailed("NoIdToken", _("The identity provider sent no proof of who you are."))
         claims = claims_from(told, _userinfo(app, token, told), id_token=str(token["id_token"]))
     except requests.RequestException as error:
         raise _down(error) from error
     except (AuthlibBaseError, JoseError, ValueError, KeyError, TypeError) as error:
         log.warning("sign-in refused", error=type(error).__name__, reason=str(error)[:200])
         raise SignInFailed(
-            type(error).__name__, "The answer of the identity provider does not fit."
+            type(error).__name__, _("The answer of the identity provider does not fit.")
         ) from error
     return claims, str(waiting.get("then") or "/")
 
@@ -204,5 +206,5 @@ def _down(error: Exception) -> ProviderDown:
     log.warning("identity provider not usable", error=type(error).__name__, reason=str(error)[:200])
     forget()
     return ProviderDown(
-        "ProviderDown", "The identity provider does not answer. Nothing was lost; try again in a minute."
+        "ProviderDown", _("The identity provider does not answer. Nothing was lost; try again in a minute.")
     )

@@ -8,6 +8,8 @@ from django.conf import settings
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy as lazy
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
@@ -22,8 +24,8 @@ from tenants.services import members as member_service
 from tenants.web import TenantRequest, in_tenant
 
 JOBS_THEN = {
-    False: "Running jobs go on; admins can cancel them.",
-    True: "Running jobs are cancelled, because the tenant's settings say so.",
+    False: lazy("Running jobs go on; admins can cancel them."),
+    True: lazy("Running jobs are cancelled, because the tenant's settings say so."),
 }
 LINKS_KEY = "invitation_links"  # links to be shown once, by invitation
 
@@ -81,7 +83,7 @@ def revoke(request: TenantRequest, pk: uuid.UUID) -> HttpResponse:
     """Take an open invitation back."""
     found = get_visible(Invitation.objects.all(), request.actor, pk, Action.MANAGE_PEOPLE)
     service.revoke_invitation(actor=request.actor, invitation=found)
-    messages.success(request, f"The invitation of {found.email} is taken back.")
+    messages.success(request, _("The invitation of %(email)s is taken back.") % {"email": found.email})
     return _to_members(request)
 
 
@@ -90,14 +92,19 @@ def revoke(request: TenantRequest, pk: uuid.UUID) -> HttpResponse:
 def member(request: TenantRequest, pk: uuid.UUID) -> HttpResponse:
     """One member: another role, or the end of the membership."""
     found = _live(request, pk)
-    form = RoleForm(request.POST if request.method == "POST" else None, initial={"role": found.role})
+    form = RoleForm(
+        request.POST if request.method == "POST" else None, initial={"role": found.get_role_display()}
+    )
     if request.method == "POST" and form.is_valid():
         try:
             member_service.change_role(actor=request.actor, membership=found, role=form.cleaned_data["role"])
         except BadInput as error:
             show(error, form)
         else:
-            messages.success(request, f"{found.user} is now {found.role}.")
+            messages.success(
+                request,
+                _("%(person)s is now %(role)s.") % {"person": found.user, "role": found.get_role_display()},
+            )
             return _to_members(request)
     context = {
         "member": found,
@@ -114,7 +121,7 @@ def remove(request: TenantRequest, pk: uuid.UUID) -> HttpResponse:
     """End a membership."""
     found = _live(request, pk)
     member_service.remove_member(actor=request.actor, membership=found)
-    messages.success(request, f"{found.user} is no longer a member.")
+    messages.success(request, _("%(person)s is no longer a member.") % {"person": found.user})
     return _to_members(request)
 
 
@@ -124,7 +131,7 @@ def suspend(request: TenantRequest, pk: uuid.UUID) -> HttpResponse:
     """Keep a member out for now."""
     found = _live(request, pk)
     member_service.suspend_member(actor=request.actor, membership=found)
-    messages.success(request, f"{found.user} is suspended.")
+    messages.success(request, _("%(person)s is suspended.") % {"person": found.user})
     return _to_members(request)
 
 
@@ -134,7 +141,7 @@ def resume(request: TenantRequest, pk: uuid.UUID) -> HttpResponse:
     """Let a suspended member in again."""
     found = _live(request, pk)
     member_service.resume_member(actor=request.actor, membership=found)
-    messages.success(request, f"{found.user} may come in again.")
+    messages.success(request, _("%(person)s may come in again.") % {"person": found.user})
     return _to_members(request)
 
 
@@ -145,7 +152,7 @@ def leave(request: TenantRequest) -> HttpResponse:
     if request.method != "POST":
         return render(request, "tenants/leave.html")
     member_service.leave(actor=request.actor)
-    messages.success(request, f"You have left {request.actor.tenant}.")
+    messages.success(request, _("You have left %(tenant)s.") % {"tenant": request.actor.tenant})
     return redirect("home")
 
 

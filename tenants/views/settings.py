@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
 from tenants.forms import SettingsForm
@@ -26,6 +27,6 @@ def tenant_settings(request: TenantRequest) -> HttpResponse:
         change_settings(
             actor=request.actor, cancel_jobs_on_leave=form.cleaned_data["leavers_jobs"] == "cancel"
         )
-        messages.success(request, "The settings are saved. They hold for who leaves from now on.")
+        messages.success(request, _("The settings are saved. They hold for who leaves from now on."))
         return redirect("tenant-settings", tenant.slug)
     return render(request, "tenants/settings.html", {"form": form}, status=400 if form.errors else 200)

@@ -9,6 +9,7 @@ from django.conf import settings
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
@@ -67,7 +68,7 @@ def token_revoke(request: TenantRequest, pk: uuid.UUID) -> HttpResponse:
     """Make one useless."""
     found = get_visible(ApiToken.objects.all(), request.actor, pk)
     service.revoke_token(actor=request.actor, token=found)
-    messages.success(request, f"The token {found.name} is revoked.")
+    messages.success(request, _("The token %(name)s is revoked.") % {"name": found.name})
     return redirect("tokens", _slug(request))
 
 

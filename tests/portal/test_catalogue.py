@@ -1,4 +1,4 @@
-"""The catalogues hold every text of the sources, translated, and the compiled files are those of the texts."""
+"""The catalogues hold every text of the sources, translated; the compiled files are those of the texts."""
 
 from __future__ import annotations
 

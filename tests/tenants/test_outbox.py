@@ -56,7 +56,7 @@ def test_an_invitation_is_mailed_with_its_link_and_the_link_is_nowhere_in_the_cl
     assert link.startswith("https://portal.example.org/invitation/")
     text = text_of(mail)
     assert link in text
-    assert "as member" in text
+    assert "Your role there: Member." in text
     assert "evil.example" not in text
     token = link.rstrip("/").rpartition("/")[2]
     assert token.encode() not in bytes(mail.sealed_body or b"")
