@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from typing import Any, TypeAlias
 
 from clusters.clients.kube.client import MANAGER
-from clusters.clients.kube.models import Manifest, Ref
+from clusters.clients.kube.models import Manifest
 from clusters.kube.objects import Wanted
+from clusters.kube.text import HIDDEN, without_secrets
+from clusters.provisioning.steps import Difference
 
-HIDDEN = "(secret)"
 NOTHING = "(nothing)"
 LONGEST = 200
 Fields: TypeAlias = Mapping[str, Any]
@@ -30,22 +30,8 @@ BINARY = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
 DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """One field of one object that is not as wanted. Secret values are never in it."""
-
-    ref: Ref
-    path: str  # e.g. spec.template.spec.containers[name=slurmd].image
-    wanted: str
-    found: str
-
-    def __str__(self) -> str:
-        return f"{self.ref}: {self.path} is {self.found}, wanted {self.wanted}"
-
-
 def differences(wanted: Wanted, found: Manifest) -> tuple[Difference, ...]:
-    """All of an object that is there. An object that is not there is the caller's matter."""
-    ref = wanted.ref
+    """All of an object that is there; its secret values are left out. Without any, it is as we want it."""
     managed = (found.get("metadata") or {}).get("managedFields") or ()
     all_fields = _union(entry.get("fieldsV1") or {} for entry in managed)
     ours = _union(
@@ -55,7 +41,8 @@ def differences(wanted: Wanted, found: Manifest) -> tuple[Difference, ...]:
     )
     seen = [*_compare(wanted.manifest, found, all_fields, ""), *_unwanted(wanted.manifest, found, ours, "")]
     return tuple(
-        Difference(ref, path, *(_shown(value, path, wanted.hidden) for value in pair)) for path, pair in seen
+        Difference(str(wanted.ref), path, *(_shown(value, path, wanted.hidden) for value in pair))
+        for path, pair in seen
     )
 
 
@@ -200,14 +187,6 @@ def _shown(value: Any, path: str, hidden: tuple[str, ...]) -> str:
         return NOTHING
     if any(path == secret or path.startswith((f"{secret}.", f"{secret}[")) for secret in hidden):
         return HIDDEN
-    text = value if isinstance(value, str) else json.dumps(_without(value, path, hidden), sort_keys=True)
+    shown = value if isinstance(value, str) else without_secrets(value, hidden, path)
+    text = shown if isinstance(shown, str) else json.dumps(shown, sort_keys=True)
     return text if len(text) <= LONGEST else text[: LONGEST - 1] + "\N{HORIZONTAL ELLIPSIS}"
-
-
-def _without(value: Any, path: str, hidden: tuple[str, ...]) -> Any:
-    """The value with what is secret below it left out."""
-    if any(path == secret for secret in hidden):
-        return HIDDEN
-    if isinstance(value, Mapping):
-        return {name: _without(below, f"{path}.{name}", hidden) for name, below in value.items()}
-    return value

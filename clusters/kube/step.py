@@ -10,10 +10,11 @@ from typing import ClassVar
 from clusters.clients.kube.client import KubeClient
 from clusters.clients.kube.models import Manifest, Ref
 from clusters.kube import marks
-from clusters.kube.drift import Difference, differences
+from clusters.kube.drift import differences
 from clusters.kube.objects import Wanted
+from clusters.kube.preview import changes
 from clusters.kube.sinks import Batch, Scope, Seen, ServerSideApply, Sink, deleting
-from clusters.provisioning.steps import EMPTY, ClusterSpec, Observed, StepContext
+from clusters.provisioning.steps import EMPTY, Change, ClusterSpec, Difference, Observed, StepContext
 from portal.lib import clock
 from portal.lib.errors import OutsideError
 
@@ -29,6 +30,7 @@ class ObjectsStep:
 
     name: ClassVar[str]
     component: ClassVar[str]
+    system: ClassVar[str] = "Kubernetes"  # where the objects go, e.g. "the control plane cluster"
     needs: tuple[str, ...] = ()
     deadline: dt.timedelta = dt.timedelta(minutes=10)
 
@@ -88,6 +90,11 @@ class ObjectsStep:
             batch = self._bare(ctx)
         self.sink(ctx).remove(batch)
 
+    def preview(self, ctx: StepContext) -> tuple[Change, ...]:
+        """See Previews."""
+        batch = self.batch(ctx)
+        return changes(batch, self.sink(ctx).read(batch), self.client(ctx), system=self.system)
+
     # -- how it judges
 
     def batch(self, ctx: StepContext) -> Batch:
@@ -105,11 +112,12 @@ class ObjectsStep:
         """What was seen, as the engine wants to hear it."""
         kept = {one.ref for one in batch.wanted if one.kept}
         exists = any(ref not in kept for ref in seen.ours)
+        found = self.differences(batch, seen)
         trouble = (
             _taken(seen)
             or _going(seen)
             or _missing(batch, seen)
-            or _drifted(self.differences(batch, seen))
+            or _drifted(found)
             or _left(seen.left_over(batch))
         )
         facts = self.facts(ctx, seen.ours) if exists else EMPTY
@@ -117,7 +125,8 @@ class ObjectsStep:
             reason, message = trouble or ("", "")
             if not exists and reason == "ObjectsMissing":
                 reason, message = "", ""
-            return Observed(exists=exists, reason=reason, message=message, facts=facts)
+            told = found if exists else ()
+            return Observed(exists, reason=reason, message=message, differences=told, facts=facts)
         for one in batch.wanted:
             state = one.ready(seen.ours[one.ref])
             if not state.ready:
@@ -125,12 +134,17 @@ class ObjectsStep:
         return Observed(exists=True, in_sync=True, ready=True, facts=facts)
 
     def differences(self, batch: Batch, seen: Seen) -> tuple[Difference, ...]:
-        """Every field that is not as wanted."""
-        return tuple(
-            difference
-            for one in batch.wanted
-            if one.ref in seen.ours
-            for difference in differences(one, seen.ours[one.ref])
+        """Every field that is not as wanted, every object that is missing or too much."""
+        missing = [one.ref for one in batch.wanted if one.ref not in seen.ours]
+        return (
+            *(Difference(str(ref), "", "there", "not there") for ref in missing),
+            *(
+                difference
+                for one in batch.wanted
+                if one.ref in seen.ours
+                for difference in differences(one, seen.ours[one.ref])
+            ),
+            *(Difference(str(ref), "", "not there", "there") for ref in seen.left_over(batch)),
         )
 
     def _bare(self, ctx: StepContext) -> Batch:
@@ -173,8 +187,11 @@ def _counted(reason: str, words: str, refs: list[Ref]) -> Trouble:
 
 
 def _drifted(found: tuple[Difference, ...]) -> Trouble:
-    more = f" And {len(found) - 1} more." if len(found) > 1 else ""
-    return ("Drift", f"{found[0]}.{more}") if found else None
+    fields = [one for one in found if one.path]
+    if not fields:
+        return None
+    first = f"{fields[0].thing}: {fields[0].path} is {fields[0].found}, wanted {fields[0].wanted}"
+    return "Drift", f"{first}; and {len(fields) - 1} more." if len(fields) > 1 else f"{first}."
 
 
 def _age(found: Manifest) -> str:
