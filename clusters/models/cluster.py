@@ -31,17 +31,19 @@ class Phase(models.TextChoices):
 class Cluster(TenantOwned):
     """One isolated cluster of one tenant. Desired columns and pools carry a generation."""
 
-    tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT, related_name="clusters")
-    site = models.ForeignKey(Site, on_delete=models.PROTECT, related_name="clusters")
-    name = models.CharField(max_length=40)
+    tenant = models.ForeignKey(
+        Tenant, on_delete=models.PROTECT, related_name="clusters", verbose_name=_("tenant")
+    )
+    site = models.ForeignKey(Site, on_delete=models.PROTECT, related_name="clusters", verbose_name=_("site"))
+    name = models.CharField(max_length=40, verbose_name=_("name"))
     stack = models.CharField(max_length=20, choices=Stack, default=Stack.SLURM)
     gid = models.PositiveIntegerField(unique=True, null=True, help_text="Group of the cluster's accounts.")
     wanted = models.BooleanField(default=True, help_text="False: to be removed.")
-    paused = models.BooleanField(default=False)
+    paused = models.BooleanField(default=False, verbose_name=_("paused"))
     generation = models.PositiveIntegerField(default=1)
     observed_generation = models.PositiveIntegerField(default=0)
-    phase = models.CharField(max_length=12, choices=Phase, default=Phase.PENDING)
-    reason = models.CharField(max_length=60, blank=True)
+    phase = models.CharField(max_length=12, choices=Phase, default=Phase.PENDING, verbose_name=_("phase"))
+    reason = models.CharField(max_length=60, blank=True, verbose_name=_("reason"))
     message = models.TextField(blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
     ready_at = models.DateTimeField(null=True, blank=True, help_text="First seen ready.")
@@ -53,10 +55,14 @@ class Cluster(TenantOwned):
     attempts = models.PositiveIntegerField(default=0, help_text="Temporary errors in a row.")
     quiet_passes = models.PositiveIntegerField(default=0, help_text="Passes in a row that changed nothing.")
     wake = models.PositiveBigIntegerField(default=0, help_text="Raised by whoever wants a look soon.")
-    observed_at = models.DateTimeField(null=True, blank=True, help_text="End of the last whole pass.")
+    observed_at = models.DateTimeField(
+        null=True, blank=True, help_text=_("End of the last whole pass."), verbose_name=_("observed at")
+    )
     terminate_at = models.DateTimeField(null=True, blank=True, help_text="Removal is scheduled for then.")
 
     class Meta:
+        verbose_name = _("cluster")
+        verbose_name_plural = _("clusters")
         constraints = [
             models.UniqueConstraint(
                 "tenant", "name", condition=Q(deleted_at=None), name="one_live_cluster_per_name"

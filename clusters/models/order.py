@@ -46,10 +46,16 @@ class Stack(models.TextChoices):
 class Order(TenantOwned):
     """A tenant's request, with the price and the plan as they were agreed."""
 
-    tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT, related_name="orders")
-    kind = models.CharField(max_length=10, choices=OrderKind, default=OrderKind.CREATE)
-    state = models.CharField(max_length=10, choices=OrderState, default=OrderState.DRAFT)
-    site = models.ForeignKey(Site, on_delete=models.PROTECT, related_name="+")
+    tenant = models.ForeignKey(
+        Tenant, on_delete=models.PROTECT, related_name="orders", verbose_name=_("tenant")
+    )
+    kind = models.CharField(
+        max_length=10, choices=OrderKind, default=OrderKind.CREATE, verbose_name=_("kind")
+    )
+    state = models.CharField(
+        max_length=10, choices=OrderState, default=OrderState.DRAFT, verbose_name=_("state")
+    )
+    site = models.ForeignKey(Site, on_delete=models.PROTECT, related_name="+", verbose_name=_("site"))
     stack = models.CharField(max_length=20, choices=Stack, default=Stack.SLURM)
     cluster = models.ForeignKey(
         "clusters.Cluster", on_delete=models.PROTECT, null=True, blank=True, related_name="orders"
@@ -71,6 +77,8 @@ class Order(TenantOwned):
     ended_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
+        verbose_name = _("order")
+        verbose_name_plural = _("orders")
         indexes = [
             models.Index(fields=["tenant", "-created_at"], name="orders_by_tenant"),
             models.Index(fields=["state", "submitted_at"], name="orders_waiting"),

@@ -48,22 +48,30 @@ class IdentityKind(models.TextChoices):
 class SlurmIdentity(models.Model):
     """A unix name, uid and gid in one cluster, made from our ids and never reused."""
 
-    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="identities")
-    membership = models.ForeignKey(
-        Membership, on_delete=models.PROTECT, null=True, blank=True, related_name="slurm_identities"
+    cluster = models.ForeignKey(
+        Cluster, on_delete=models.CASCADE, related_name="identities", verbose_name=_("cluster")
     )
-    kind = models.CharField(max_length=13, choices=IdentityKind)
-    name = models.CharField(max_length=30, unique=True)
-    uid = models.PositiveIntegerField(unique=True)
-    gid = models.PositiveIntegerField()
-    active = models.BooleanField(default=True)
-    created_at = models.DateTimeField(auto_now_add=True)
+    membership = models.ForeignKey(
+        Membership,
+        on_delete=models.PROTECT,
+        null=True,
+        blank=True,
+        related_name="slurm_identities",
+        verbose_name=_("membership"),
+    )
+    kind = models.CharField(max_length=13, choices=IdentityKind, verbose_name=_("kind"))
+    name = models.CharField(max_length=30, unique=True, verbose_name=_("name"))
+    uid = models.PositiveIntegerField(unique=True, verbose_name=_("uid"))
+    gid = models.PositiveIntegerField(verbose_name=_("gid"))
+    active = models.BooleanField(default=True, verbose_name=_("active"))
+    created_at = models.DateTimeField(auto_now_add=True, verbose_name=_("made at"))
 
     objects = TenantQuerySet.as_manager()
     tenant_path = "cluster__tenant"
 
     class Meta:
-        verbose_name_plural = "Slurm identities"
+        verbose_name = _("Slurm identity")
+        verbose_name_plural = _("Slurm identities")
         constraints = [
             models.UniqueConstraint("cluster", "membership", name="one_identity_per_member"),
             models.UniqueConstraint(
