@@ -272,6 +272,8 @@ SPECTACULAR_SETTINGS = {
         "OrderStateEnum": "clusters.models.OrderState",
         "PhaseEnum": "clusters.models.Phase",
         "StepStatusEnum": "clusters.models.StepStatus",
+        "KubeRoleEnum": "clusters.models.KubeRole",
+        "KubeconfigStateEnum": "clusters.api.kubeconfigs.STATES",
         "JobStateEnum": "jobs.models.JobState",
         "InvitationStateEnum": "tenants.api.invitations.INVITATION_STATES",
         "OutputStateEnum": "jobs.api.output.STATES",

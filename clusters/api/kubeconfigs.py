@@ -21,6 +21,7 @@ from tenants.rights import Action
 from tenants.scoping import get_visible
 
 CLUSTERS = Cluster.objects.select_related("site", "tenant")
+GRANTS = KubeconfigGrant.objects.select_related("cluster__tenant", "account__membership__user")
 STATES = ("works", "revoking", "revoked", "ended")
 
 
@@ -87,8 +88,7 @@ class KubeconfigRevokeApi(TenantApi):
     @operation("kubeconfig_revoke", tag="clusters", answer=KubeconfigOut)
     def post(self, request: Request, pk: uuid.UUID) -> Response:  # noqa: ARG002
         """Revoke a kubeconfig; state is revoking while the API server does not answer."""
-        rows = KubeconfigGrant.objects.select_related("cluster__tenant", "account__membership__user")
-        grant = get_visible(rows, self.actor, pk, Action.USE_KUBERNETES)
+        grant = get_visible(GRANTS.all(), self.actor, pk, Action.USE_KUBERNETES)
         kubeconfigs.revoke(actor=self.actor, grant=grant)
         grant.refresh_from_db()
         return Response(KubeconfigOut(grant).data)

@@ -34,8 +34,6 @@ def kubeconfig_issue(request: TenantRequest, pk: uuid.UUID) -> HttpResponse:
     made = kubeconfigs.issue(actor=request.actor, cluster=row, hours=hours)
     answer = HttpResponse(made.content, content_type=CONTENT_TYPE)
     answer["Content-Disposition"] = f'attachment; filename="{made.filename}"'
-    answer["Cache-Control"] = "no-store"
-    answer["X-Content-Type-Options"] = "nosniff"
     return answer
 
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable
+from typing import Any
 
 from django.db import models
 
 from clusters.models import Cluster, Offering, Order, Phase
 from portal.lib.types import JSONDict
 from tests.architecture.routes import ADMINS, OWNERS, Route, World
+from tests.clusters import kubes
 from tests.clusters.builders import make_cluster, make_order, make_site
+from tests.clusters.kubes import make_grant, make_kube_cluster
 
 
 def order_of(world: World) -> JSONDict:
@@ -29,6 +32,20 @@ def _order(world: World) -> Order:
 def _cluster(world: World) -> Cluster:
     site = world.make(make_site)
     return world.make(make_cluster, world.tenant, site, phase=Phase.READY)
+
+
+def kube_cluster_of(world: World) -> JSONDict:
+    return {"pk": world.make(make_kube_cluster, world.tenant).pk}
+
+
+def kubeconfig_of(world: World) -> JSONDict:
+    """One of the owner's."""
+    return {"pk": world.make(make_grant, world.make(make_kube_cluster, world.tenant)).pk}
+
+
+def answering(world: World) -> Any:
+    """With API servers that are played in memory."""
+    return kubes.answering()
 
 
 def order_data(world: World) -> JSONDict:
@@ -64,6 +81,10 @@ ROUTES: dict[str, Route] = {
     "cluster-events": Route(cluster_of),
     "cluster-access": Route(cluster_of),
     "cluster-settings": Route(cluster_of),
+    "kubeconfig-issue": Route(
+        kube_cluster_of, method="post", data=lambda world: {"hours": "8"}, around=answering
+    ),
+    "kubeconfig-revoke": Route(kubeconfig_of, method="post", roles=ADMINS, around=answering),
     "resize": Route(cluster_of, method="post", data=resize_data, roles=ADMINS),
     "resize-summary": Route(cluster_of, data=resize_data, roles=ADMINS),
     "terminate": Route(

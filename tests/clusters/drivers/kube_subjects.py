@@ -36,6 +36,8 @@ class ControlPlaneSubject(LocalSubject):
         for root in (plane.root, planes.gone(plane)):
             if root.exists():
                 found[root.name[:5]] = sorted(path.name for path in root.iterdir())
+        if daemons.listens(self.ctx.ports[SERVER]):
+            found["server on its port"] = True
         for one in planes.search({str(plane.root): self.ctx.spec.gid}):
             pids = found.setdefault(f"process {one.role}", [])
             assert isinstance(pids, list)
