@@ -11,32 +11,12 @@ from jobs.services.actions import cancel_job
 from portal.lib.errors import NotAllowed, WrongState
 from portal.lib.types import JSONDict
 from tenants.models import AuditEvent, Role, Tenant, User
-from tests.builders import actor_for, make_member, make_tenant, sign_in
+from tests.builders import actor_for, make_member, sign_in
 from tests.cases import case
-from tests.jobs.builders import identity_for, make_job, make_slurm_cluster
-from tests.jobs.fakes import FakeSlurm, install
+from tests.jobs.builders import identity_for, make_job
+from tests.jobs.fakes import FakeSlurm
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def slurm(monkeypatch: pytest.MonkeyPatch) -> FakeSlurm:
-    return install(monkeypatch)
-
-
-@pytest.fixture
-def tenant() -> Tenant:
-    return make_tenant("Aurora Lab")
-
-
-@pytest.fixture
-def alice(tenant: Tenant) -> User:
-    return make_member(tenant, Role.MEMBER)
-
-
-@pytest.fixture
-def cluster(tenant: Tenant, alice: User) -> Cluster:
-    return make_slurm_cluster(tenant)
 
 
 def test_an_admin_cancels_as_the_owners_account_and_that_is_recorded(

@@ -18,14 +18,9 @@ from tenants.models import Role
 from tests.builders import actor_for, make_member, make_tenant, sign_in
 from tests.clusters.builders import owner_of
 from tests.jobs.builders import SCRIPT, make_job, make_slurm_cluster
-from tests.jobs.fakes import FakeSlurm, install
+from tests.jobs.fakes import FakeSlurm
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def slurm(monkeypatch: pytest.MonkeyPatch) -> FakeSlurm:
-    return install(monkeypatch)
 
 
 def test_no_new_jobs_until_it_is_called_off(client: Client, slurm: FakeSlurm) -> None:

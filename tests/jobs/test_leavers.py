@@ -20,32 +20,12 @@ from portal.lib import clock
 from portal.lib.errors import WrongState
 from tenants.models import AuditEvent, Membership, Role, Tenant, User
 from tenants.services import members
-from tests.builders import actor_for, make_member, make_tenant
+from tests.builders import actor_for, make_member
 from tests.clusters.builders import owner_of
-from tests.jobs.builders import SCRIPT, identity_for, make_job, make_slurm_cluster
-from tests.jobs.fakes import FakeSlurm, install
+from tests.jobs.builders import SCRIPT, identity_for, make_job
+from tests.jobs.fakes import FakeSlurm
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def slurm(monkeypatch: pytest.MonkeyPatch) -> FakeSlurm:
-    return install(monkeypatch)
-
-
-@pytest.fixture
-def tenant() -> Tenant:
-    return make_tenant("Aurora Lab")
-
-
-@pytest.fixture
-def alice(tenant: Tenant) -> User:
-    return make_member(tenant, Role.MEMBER)
-
-
-@pytest.fixture
-def cluster(tenant: Tenant, alice: User) -> Cluster:
-    return make_slurm_cluster(tenant)
 
 
 def wants_jobs_cancelled(tenant: Tenant) -> None:

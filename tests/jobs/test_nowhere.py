@@ -10,17 +10,12 @@ from django.test import Client
 from clusters.models import Cluster, Phase
 from portal.lib import clock
 from tenants.models import Role, Tenant
-from tests.builders import make_member, make_tenant, sign_in
+from tests.builders import make_member, sign_in
 from tests.clusters.builders import make_order
 from tests.jobs.builders import make_job, make_slurm_cluster
 
 pytestmark = pytest.mark.django_db
 LIST, START = "/t/aurora-lab/jobs/", "/t/aurora-lab/jobs/new/"
-
-
-@pytest.fixture
-def tenant() -> Tenant:
-    return make_tenant("Aurora Lab")
 
 
 def page(tenant: Tenant, role: Role = Role.MEMBER, path: str = LIST) -> str:

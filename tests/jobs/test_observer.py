@@ -22,35 +22,14 @@ from jobs.observer.look import LIST, SINGLE, Memory, look
 from jobs.observer.loop import Observer, claim, observe, release
 from portal.lib import clock
 from tenants.live.topics import Topic, version_of
-from tenants.models import Role, Tenant, User
-from tests.builders import make_member, make_tenant
+from tenants.models import Tenant, User
 from tests.cases import case
 from tests.jobs.builders import identity_for, make_job, make_slurm_cluster, make_submission
-from tests.jobs.fakes import FakeSlurm, install
+from tests.jobs.fakes import FakeSlurm
 from tests.jobs.proxies import Fault, broken_slurm, serving
 
 pytestmark = pytest.mark.django_db
 PING = {"meta": {"Slurm": {"release": "22.05.8"}}, "errors": [], "pings": [{"ping": "UP", "mode": "primary"}]}
-
-
-@pytest.fixture
-def slurm(monkeypatch: pytest.MonkeyPatch) -> FakeSlurm:
-    return install(monkeypatch)
-
-
-@pytest.fixture
-def tenant() -> Tenant:
-    return make_tenant("Aurora Lab")
-
-
-@pytest.fixture
-def alice(tenant: Tenant) -> User:
-    return make_member(tenant, Role.MEMBER)
-
-
-@pytest.fixture
-def cluster(tenant: Tenant, alice: User) -> Cluster:
-    return make_slurm_cluster(tenant)
 
 
 def endpoint_of(cluster: Cluster) -> SlurmEndpoint:

@@ -14,9 +14,9 @@ from jobs.models import Job
 from jobs.output_reader.client import ReaderNotReachable
 from jobs.output_reader.protocol import CHUNK, TAIL, OutputChunk, State, Stream
 from tenants.models import Role, Tenant, User
-from tests.builders import make_member, make_tenant, sign_in
+from tests.builders import make_member, sign_in
 from tests.cases import case
-from tests.jobs.builders import make_job, make_slurm_cluster
+from tests.jobs.builders import make_job
 
 pytestmark = pytest.mark.django_db
 HTMX = {"HX-Request": "true"}
@@ -45,21 +45,6 @@ def file(monkeypatch: pytest.MonkeyPatch) -> File:
     made = File()
     monkeypatch.setattr(outside, "read_output", made.read)
     return made
-
-
-@pytest.fixture
-def tenant() -> Tenant:
-    return make_tenant("Aurora Lab")
-
-
-@pytest.fixture
-def alice(tenant: Tenant) -> User:
-    return make_member(tenant, Role.MEMBER)
-
-
-@pytest.fixture
-def cluster(tenant: Tenant, alice: User) -> Cluster:
-    return make_slurm_cluster(tenant)
 
 
 @pytest.fixture

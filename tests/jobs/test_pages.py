@@ -17,25 +17,10 @@ from tenants.models import Role, Tenant, User
 from tests.builders import make_member, make_tenant, sign_in
 from tests.cases import case
 from tests.clusters.builders import operator
-from tests.jobs.builders import make_job, make_slurm_cluster, make_submission
+from tests.jobs.builders import make_job, make_submission
 from tests.jobs.names import ODD_NAMES
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def tenant() -> Tenant:
-    return make_tenant("Aurora Lab")
-
-
-@pytest.fixture
-def alice(tenant: Tenant) -> User:
-    return make_member(tenant, Role.MEMBER)
-
-
-@pytest.fixture
-def cluster(tenant: Tenant, alice: User) -> Cluster:
-    return make_slurm_cluster(tenant)
 
 
 def get(client: Client, path: str, status: int = 200) -> str:

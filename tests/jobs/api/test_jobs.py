@@ -16,23 +16,13 @@ from jobs.output_reader.protocol import OutputChunk
 from portal.lib import clock
 from tenants.models import AuditEvent, Role, Tenant, User
 from tests.api.calls import make_token, send
-from tests.builders import make_member, make_tenant
+from tests.builders import make_member
 from tests.cases import case
-from tests.jobs.builders import make_job, make_slurm_cluster
-from tests.jobs.fakes import FakeSlurm, install
+from tests.jobs.builders import make_job
+from tests.jobs.fakes import FakeSlurm
 
 pytestmark = [pytest.mark.django_db, pytest.mark.matrix]
 HERE = "/api/v1/t/aurora/"
-
-
-@pytest.fixture
-def tenant() -> Tenant:
-    return make_tenant("Aurora")
-
-
-@pytest.fixture
-def alice(tenant: Tenant) -> User:
-    return make_member(tenant, Role.MEMBER)
 
 
 @pytest.fixture
@@ -41,18 +31,8 @@ def bob(tenant: Tenant) -> User:
 
 
 @pytest.fixture
-def cluster(tenant: Tenant, alice: User, bob: User) -> Cluster:
-    return make_slurm_cluster(tenant)
-
-
-@pytest.fixture
 def token(alice: User, tenant: Tenant) -> str:
     return make_token(alice, tenant)
-
-
-@pytest.fixture
-def slurm(monkeypatch: pytest.MonkeyPatch) -> FakeSlurm:
-    return install(monkeypatch)
 
 
 def ask(token: str, method: str, path: str, *, status: int = 200) -> Any:

@@ -12,33 +12,13 @@ from jobs.models import Job, Submission
 from jobs.services.requests import unseal_environment
 from tenants.models import AuditEvent, Role, Tenant, User
 from tests.api.calls import make_token, send
-from tests.builders import make_member, make_tenant
+from tests.builders import make_member
 from tests.cases import case
-from tests.jobs.builders import SCRIPT, make_job, make_slurm_cluster, make_submission
-from tests.jobs.fakes import FakeSlurm, install
+from tests.jobs.builders import SCRIPT, make_job, make_submission
+from tests.jobs.fakes import FakeSlurm
 
 pytestmark = [pytest.mark.django_db, pytest.mark.matrix]
 HERE = "/api/v1/t/aurora/"
-
-
-@pytest.fixture
-def slurm(monkeypatch: pytest.MonkeyPatch) -> FakeSlurm:
-    return install(monkeypatch)
-
-
-@pytest.fixture
-def tenant() -> Tenant:
-    return make_tenant("Aurora")
-
-
-@pytest.fixture
-def alice(tenant: Tenant) -> User:
-    return make_member(tenant, Role.MEMBER)
-
-
-@pytest.fixture
-def cluster(tenant: Tenant, alice: User) -> Cluster:
-    return make_slurm_cluster(tenant)
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ from typing import Final
 
 import msgspec
 
+from clusters.clients.slurmrest.dialects.answers import Submitted, read_diag
 from clusters.clients.slurmrest.dialects.base import opened, present
 from clusters.clients.slurmrest.dialects.records import (
     JobFields,
@@ -35,7 +36,7 @@ from clusters.clients.slurmrest.models import (
     SubmitRequest,
     SubmitResult,
 )
-from clusters.clients.slurmrest.wire import Envelope, WireNumber, count, decode, moment, number
+from clusters.clients.slurmrest.wire import Envelope, WireNumber, count, decode, number
 from portal.lib.http import Answer
 from portal.lib.types import JSONDict
 
@@ -95,16 +96,6 @@ class _Partitions(Envelope):
     partitions: list[_Partition] | None = None
 
 
-class _Statistics(msgspec.Struct):
-    req_time: WireNumber = None
-    jobs_pending: WireNumber = None
-    jobs_running: WireNumber = None
-
-
-class _Diag(Envelope):
-    statistics: _Statistics | None = None
-
-
 class _OnePing(msgspec.Struct):
     ping: str = ""
     hostname: str = ""
@@ -121,10 +112,6 @@ class _Meta(msgspec.Struct):
 class _Pings(Envelope):
     pings: list[_OnePing] | None = None
     meta: _Meta | None = None
-
-
-class _Submitted(Envelope):
-    job_id: int | None = None
 
 
 class V38:
@@ -160,7 +147,7 @@ class V38:
 
     def accepted(self, answer: Answer) -> SubmitResult | None:
         """With a job id, "errors" are warnings: held, over a partition's limit, nodes down."""
-        wire = decode(answer.body, _Submitted)
+        wire = decode(answer.body, Submitted)
         return SubmitResult(job_id=JobId(wire.job_id), warnings=texts(wire.errors)) if wire.job_id else None
 
     def check_cancel(self, answer: Answer) -> None:
@@ -181,12 +168,7 @@ class V38:
 
     def diag(self, answer: Answer) -> Diag:
         """The controller's clock and counts."""
-        found = present(opened(answer, _Diag).statistics)
-        return Diag(
-            req_time=present(moment(found.req_time)),
-            jobs_pending=count(found.jobs_pending),
-            jobs_running=count(found.jobs_running),
-        )
+        return read_diag(answer)
 
     def ping(self, answer: Answer) -> Ping:
         """Whether any controller answers."""

@@ -10,6 +10,7 @@ from typing import Final
 
 import msgspec
 
+from clusters.clients.slurmrest.dialects.answers import Submitted, read_diag
 from clusters.clients.slurmrest.dialects.base import opened, present
 from clusters.clients.slurmrest.dialects.records import (
     JobFields,
@@ -124,16 +125,6 @@ class _Partitions(Envelope):
     partitions: list[_Partition] | None = None
 
 
-class _Statistics(msgspec.Struct):
-    req_time: WireNumber = None
-    jobs_pending: WireNumber = None
-    jobs_running: WireNumber = None
-
-
-class _Diag(Envelope):
-    statistics: _Statistics | None = None
-
-
 class _OnePing(msgspec.Struct):
     hostname: str = ""
     pinged: str = ""
@@ -152,10 +143,6 @@ class _Meta(msgspec.Struct):
 class _Pings(Envelope):
     pings: list[_OnePing] | None = None
     meta: _Meta = msgspec.field(default_factory=_Meta)
-
-
-class _Submitted(Envelope):
-    job_id: int | None = None
 
 
 class _SignalError(msgspec.Struct):
@@ -208,7 +195,7 @@ class V40:
 
     def accepted(self, answer: Answer) -> SubmitResult | None:
         """With a job id, errors and warnings are both warnings."""
-        wire = decode(answer.body, _Submitted)
+        wire = decode(answer.body, Submitted)
         if not wire.job_id:
             return None
         return SubmitResult(job_id=JobId(wire.job_id), warnings=texts(wire.errors, wire.warnings))
@@ -236,12 +223,7 @@ class V40:
 
     def diag(self, answer: Answer) -> Diag:
         """The controller's clock and counts."""
-        found = present(opened(answer, _Diag).statistics)
-        return Diag(
-            req_time=present(moment(found.req_time)),
-            jobs_pending=count(found.jobs_pending),
-            jobs_running=count(found.jobs_running),
-        )
+        return read_diag(answer)
 
     def ping(self, answer: Answer) -> Ping:
         """Whether any controller answers."""
