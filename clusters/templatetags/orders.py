@@ -47,8 +47,9 @@ def signed(number: Decimal | int) -> str:
 
 @register.filter
 def gib(mebibytes: int) -> str:
-    """MiB as GiB: 65536 is 64."""
-    return str(number_format(float(f"{mebibytes / 1024:.4g}"), force_grouping=True)).removesuffix(".0")
+    """MiB as GiB, to four digits: 65536 is 64."""
+    value = float(f"{mebibytes / 1024:.4g}")
+    return str(number_format(int(value) if value.is_integer() else value, force_grouping=True))
 
 
 @register.filter

@@ -60,9 +60,13 @@
         drawn.get(element)?.destroy();
         drawn.delete(element);
         const seen = used.filter((value) => value != null).length;
-        if (!seen) { element.textContent = words.nothing; continue; }
+        if (!seen) {
+          element.replaceChildren(Object.assign(document.createElement("p"), { className: "muted", textContent: words.nothing }));
+          continue;
+        }
+        element.replaceChildren();
         // of a single value a line shows nothing, a point does
-        drawn.set(element, new uPlot(options(kind, element.clientWidth, words, seen === 1), [at, used, gpus, ...(kind === "day" ? [nodes] : [])], element));
+        drawn.set(element, new uPlot(options(kind, element.clientWidth, words, kind === "day" && seen === 1), [at, used, gpus, ...(kind === "day" ? [nodes] : [])], element));
       }
     }
   }
