@@ -13,6 +13,7 @@ from portal.lib.types import Words
 from tenants.models import AuditEvent, Role
 
 NAMES: Mapping[str, Words] = {
+    "account": gettext_lazy("Slurm account"),
     "as": gettext_lazy("as"),
     "at_once": gettext_lazy("at once"),
     "cancel_jobs_on_leave": gettext_lazy("cancel jobs of leavers"),
@@ -64,6 +65,12 @@ WAYS: Mapping[str, Words] = {
     "api": pgettext_lazy("way", "by API"),
     "worker": pgettext_lazy("way", "by itself"),
     "command": pgettext_lazy("way", "by command"),
+}
+KINDS: Mapping[str, Words] = {
+    "person": pgettext_lazy("kind of actor", "a person"),
+    "operator": pgettext_lazy("kind of actor", "an operator"),
+    "system": pgettext_lazy("kind of actor", "the portal itself"),
+    "anonymous": pgettext_lazy("kind of actor", "nobody known"),
 }
 LONGEST = 300
 

@@ -13,6 +13,7 @@ from django.contrib.admin import AdminSite, ModelAdmin, TabularInline
 from django.db import models
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
+from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
@@ -36,6 +37,11 @@ def actor_of(request: HttpRequest) -> Actor:
     if not actor.is_operator:
         raise NotAllowed(_("Operations is for the provider's operators."))
     return replace(actor, via="admin")
+
+
+def badge(status: object, word: object = "") -> str:
+    """A status in a changelist, as it looks on every page."""
+    return render_to_string("components/badge.html", {"status": status, "word": word})
 
 
 class Operations(AdminSite):

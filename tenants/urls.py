@@ -13,6 +13,7 @@ urlpatterns: list[URLPattern] = [
     path("welcome/", welcome.welcome, name="welcome"),
     path("invitation/", welcome.invitation, name="invitation"),
     path("invitation/<str:token>/", welcome.open_invitation, name="invitation-open"),
+    path("invited/", welcome.invited, name="invited"),
     path("demo/mailbox/", mailbox.mailbox, name="mailbox"),
     path("t/<slug:tenant>/live/<str:kind>/<uuid:pk>/", live.live, name="live"),
     path("t/<slug:tenant>/members/", members.members, name="members"),

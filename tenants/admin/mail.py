@@ -6,7 +6,7 @@ from django.contrib import admin
 from django.utils.translation import gettext_lazy as _
 
 from tenants.models import OutboxMail
-from tenants.operations import OperationsAdmin, operations
+from tenants.operations import OperationsAdmin, badge, operations
 
 
 @admin.register(OutboxMail, site=operations)
@@ -27,5 +27,5 @@ class MailAdmin(OperationsAdmin):
 
     @admin.display(description=_("State"))
     def status(self, row: OutboxMail) -> str:
-        """sent, waiting or ended."""
-        return row.state
+        """sent, waiting or ended, as everywhere."""
+        return badge(row.state, _("Given up or taken back") if row.state == "ended" else "")

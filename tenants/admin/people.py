@@ -14,7 +14,7 @@ from django.utils.translation import gettext_lazy as lazy
 from portal.lib.types import JSONDict
 from tenants.actor import Actor
 from tenants.models import Membership, Tenant, User
-from tenants.operations import operations
+from tenants.operations import badge, operations
 from tenants.pages import PageAdmin
 from tenants.services import access
 
@@ -51,7 +51,7 @@ class TenantAdmin(PageAdmin):
 
     page = "admin/tenants/tenant.html"
     verbs = {"suspend": suspend_tenant, "resume": resume_tenant}
-    list_display = ("name", "slug", "people", "created_at", "suspended_at")
+    list_display = ("name", "slug", "state", "people", "created_at", "suspended_at")
     list_filter = (("suspended_at", admin.EmptyFieldListFilter),)
     search_fields = ("name", "slug")
     ordering = ("name",)
@@ -61,6 +61,11 @@ class TenantAdmin(PageAdmin):
         live = models.Count("memberships", filter=models.Q(memberships__ended_at=None))
         rows: models.QuerySet[models.Model] = super().get_queryset(request).annotate(live=live)
         return rows
+
+    @admin.display(description=lazy("State"), ordering="suspended_at")
+    def state(self, row: Tenant) -> str:
+        """Open or suspended."""
+        return badge("suspended" if row.suspended_at else "active")
 
     @admin.display(description=lazy("People"), ordering="live")
     def people(self, row: Any) -> int:
@@ -79,10 +84,15 @@ class UserAdmin(PageAdmin):
 
     page = "admin/tenants/user.html"
     verbs = {"suspend": suspend_person, "resume": resume_person}
-    list_display = ("name", "email", "email_verified", "created_at", "last_login", "is_active")
+    list_display = ("name", "email", "email_verified", "created_at", "last_login", "state")
     list_filter = ("is_active",)
     search_fields = ("name", "email", "identities__subject", "identities__issuer")
     ordering = ("name",)
+
+    @admin.display(description=lazy("State"), ordering="is_active")
+    def state(self, row: User) -> str:
+        """May sign in or not."""
+        return badge("active" if row.is_active else "suspended")
 
     def page_context(self, actor: Actor, row: User) -> JSONDict:
         """Subjects and issuers, and the tenants."""

@@ -10,8 +10,10 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.urls import path
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy as _lazy
 
 from portal.lib.errors import BadInput, NotVisible
+from tenants.facts import KINDS, facts_of, thing_of, way_of
 from tenants.models import AuditEvent, Tenant
 from tenants.operations import OperationsAdmin, actor_of, operations
 from tenants.trail import Rows, page_of
@@ -26,13 +28,34 @@ class AuditAdmin(OperationsAdmin):
     ordering = ("-id",)
     fields = (
         ("at", "verb"),
-        ("actor_label", "actor_kind", "via", "address"),
+        ("actor_label", "kind", "way", "address"),
         "tenant",
-        ("target_type", "target_label", "target_id"),
-        "detail",
+        ("thing", "target_id"),
+        "facts",
         "request_id",
     )
+    readonly_fields = ("kind", "way", "thing", "facts")
     notes_looks = False
+
+    @admin.display(description=_lazy("kind of actor"))
+    def kind(self, row: AuditEvent) -> str:
+        """In words."""
+        return str(KINDS.get(row.actor_kind, row.actor_kind))
+
+    @admin.display(description=_lazy("way"))
+    def way(self, row: AuditEvent) -> str:
+        """In words."""
+        return way_of(row)
+
+    @admin.display(description=_lazy("thing"))
+    def thing(self, row: AuditEvent) -> str:
+        """As it was called then."""
+        return thing_of(row)
+
+    @admin.display(description=_lazy("details"))
+    def facts(self, row: AuditEvent) -> str:
+        """In words; the export has them as they were written."""
+        return "; ".join(f"{name}: {fact}" for name, fact in facts_of(row))
 
     def get_urls(self) -> list[Any]:
         """With the address of the export."""

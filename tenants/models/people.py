@@ -10,7 +10,7 @@ from django.contrib.auth.base_user import AbstractBaseUser
 from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Lower
-from django.utils.translation import gettext
+from django.utils.translation import gettext, gettext_lazy
 from django.utils.translation import pgettext_lazy as _
 
 from tenants.scoping import PeopleQuerySet, TenantQuerySet
@@ -35,15 +35,24 @@ class User(AbstractBaseUser):
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     password = None  # type: ignore[assignment]  # removes the inherited column
-    name = models.CharField(max_length=200, blank=True)
-    email = models.EmailField(max_length=254, blank=True, help_text="As last told by the issuer; not a key.")
-    email_verified = models.BooleanField(default=False)
-    language = models.CharField(
-        max_length=10, blank=True, help_text="As last chosen or signed in with: that of mails."
+    name = models.CharField(gettext_lazy("name"), max_length=200, blank=True)
+    email = models.EmailField(
+        gettext_lazy("e-mail"), max_length=254, blank=True, help_text="As last told by the issuer; not a key."
     )
-    is_active = models.BooleanField(default=True)
+    email_verified = models.BooleanField(gettext_lazy("e-mail verified"), default=False)
+    language = models.CharField(
+        gettext_lazy("language"),
+        max_length=10,
+        blank=True,
+        help_text="As last chosen or signed in with: that of mails.",
+    )
+    is_active = models.BooleanField(gettext_lazy("may sign in"), default=True)
     session_salt = models.CharField(max_length=32, default=new_session_salt)
-    created_at = models.DateTimeField(auto_now_add=True)
+    created_at = models.DateTimeField(gettext_lazy("since"), auto_now_add=True)
+
+    class Meta:
+        verbose_name = gettext_lazy("person")
+        verbose_name_plural = gettext_lazy("people")
 
     USERNAME_FIELD = "id"
     is_operator = False  # set for each request by tenants.middleware from the identity that signed in
@@ -95,17 +104,28 @@ class Tenant(models.Model):
     """A customer organisation: the unit of isolation, rights and billing."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    name = models.CharField(max_length=100)
-    slug = models.SlugField(max_length=40, unique=True, help_text="In every address; never given out again.")
-    terms_accepted_at = models.DateTimeField()
-    suspended_at = models.DateTimeField(null=True, blank=True)
-    cancel_jobs_on_leave = models.BooleanField(
-        default=False, help_text="Cancel the jobs of who leaves, is removed or suspended; else they go on."
+    name = models.CharField(gettext_lazy("name"), max_length=100)
+    slug = models.SlugField(
+        gettext_lazy("short name"),
+        max_length=40,
+        unique=True,
+        help_text="In every address; never given out again.",
     )
-    created_at = models.DateTimeField(auto_now_add=True)
+    terms_accepted_at = models.DateTimeField(gettext_lazy("terms accepted"))
+    suspended_at = models.DateTimeField(gettext_lazy("suspended since"), null=True, blank=True)
+    cancel_jobs_on_leave = models.BooleanField(
+        gettext_lazy("cancel jobs of leavers"),
+        default=False,
+        help_text="Cancel the jobs of who leaves, is removed or suspended; else they go on.",
+    )
+    created_at = models.DateTimeField(gettext_lazy("since"), auto_now_add=True)
 
     objects = TenantQuerySet.as_manager()
     tenant_path = "pk"
+
+    class Meta:
+        verbose_name = gettext_lazy("tenant")
+        verbose_name_plural = gettext_lazy("tenants")
 
     def __str__(self) -> str:
         return self.name

@@ -85,16 +85,7 @@ def find_invitation(*, actor: Actor, token: str) -> Invitation:
     Raises NotVisible for no such link, NotAllowed for another or unverified address, WrongState for one
     that was used, revoked, has ended, or whose inviter may no longer invite. Changes nothing.
     """
-    invitation = (
-        Invitation.objects.select_related("tenant", "invited_by")
-        .filter(token_hash=hash_of(token), tenant__suspended_at=None)
-        .first()
-    )
-    if invitation is None:
-        raise NotVisible(
-            _("There is no invitation behind this link."),
-            hint=_("Copy the whole link, or ask for a new one."),
-        )
+    invitation = _behind(token)
     _check_person(actor, invitation)
     state = state_of(invitation)
     if state != "open":
@@ -104,6 +95,18 @@ def find_invitation(*, actor: Actor, token: str) -> Invitation:
         )
     _check_inviter(_newest(invitation))
     return invitation
+
+
+def look_at_link(*, token: str) -> Invitation:
+    """The newest open invitation for the person of a link, for anyone who has it.
+
+    Raises NotVisible for no such link, WrongState for one that was used, revoked or has ended.
+    """
+    invitation = _behind(token)
+    state = state_of(invitation)
+    if state != "open":
+        raise WrongState(_CLOSED[state], hint=_("Ask who invited you for a new one."))
+    return _newest(invitation)
 
 
 def accept_invitation(*, actor: Actor, token: str) -> Membership:
@@ -148,6 +151,13 @@ def masked(email: str) -> str:
     return f"{local[:1]}…{local[-1:] if len(local) > 2 else ''}@{domain}"
 
 
+def hidden(email: str) -> str:
+    """As masked, for people who are not known yet: b…n@e….org."""
+    local, _at, domain = masked(email).rpartition("@")
+    name, _dot, top = domain.rpartition(".")
+    return f"{local}@{name[:1]}….{top}" if name else f"{local}@…"
+
+
 def hash_of(token: str) -> str:
     """What is kept of a token. It has 256 random bits: no salt and no slow hash are needed."""
     return hashlib.sha256(token.encode()).hexdigest()
@@ -158,6 +168,17 @@ _CLOSED = {
     "revoked": lazy("This invitation was taken back, or replaced by another."),
     "ended": lazy("This invitation has ended. Each is good for seven days."),
 }
+
+
+def _behind(token: str) -> Invitation:
+    known = Invitation.objects.select_related("tenant", "invited_by")
+    invitation = known.filter(token_hash=hash_of(token), tenant__suspended_at=None).first()
+    if invitation is None:
+        raise NotVisible(
+            _("There is no invitation behind this link."),
+            hint=_("Copy the whole link, or ask for a new one."),
+        )
+    return invitation
 
 
 def _check_address(tenant: Tenant, email: str) -> None:

@@ -7,11 +7,11 @@ from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_GET, require_http_methods
+from django.views.decorators.http import require_GET, require_http_methods, require_safe
 
 from portal.lib.errors import BadInput, FreeholdError
 from tenants.forms import FoundForm, show
-from tenants.services.invitations import accept_invitation, find_invitation
+from tenants.services.invitations import accept_invitation, find_invitation, hidden, look_at_link
 from tenants.services.members import suspended_in
 from tenants.services.tenants import found_tenant, suggest_slug
 from tenants.web import TenantRequest, signed_in
@@ -51,7 +51,21 @@ def welcome(request: TenantRequest) -> HttpResponse:
 def open_invitation(request: TenantRequest, token: str) -> HttpResponse:
     """Keep the token of the link in the session, away from addresses and logs. Changes nothing else."""
     request.session[TOKEN_KEY] = token[:100]
-    return redirect("invitation")
+    return redirect("invitation" if request.actor.is_signed_in else "invited")
+
+
+@never_cache
+@require_safe
+def invited(request: TenantRequest) -> HttpResponse:
+    """What the link in this browser is about, for who has not signed in yet."""
+    if request.actor.is_signed_in:
+        return redirect("invitation")
+    try:
+        found = look_at_link(token=str(request.session.get(TOKEN_KEY, "")))
+    except FreeholdError as error:
+        return render(request, "tenants/invitation_refused.html", {"error": error}, status=error.status)
+    context = {"tenant": found.tenant, "role": found.role, "address": hidden(found.email)}
+    return render(request, "tenants/invited.html", context)
 
 
 @never_cache

@@ -42,7 +42,10 @@ PAGES: dict[str, list[Page]] = {
     "admin:index": [Page(who="otto")],
     # tenants
     "welcome": [Page(who="rui")],
-    "invitation-open": [Page(who="mira", arguments=lambda facts: {"token": facts["token"]})],
+    "invitation-open": [
+        Page(who="mira", arguments=lambda facts: {"token": facts["token"]}),
+        Page(who="nobody", arguments=lambda facts: {"token": facts["token"]}, label="signed out"),
+    ],
     "members": [Page(arguments=HERE), Page(who="rui", arguments=HERE, label="as member")],
     "invite": [Page(arguments=HERE)],
     "leave": [Page(arguments=HERE)],
@@ -102,8 +105,10 @@ NOT_PAGES: dict[str, str] = {
     "signin": "goes on to the provider",
     "callback": "comes back from the provider",
     "signout": "is a POST",
+    "language": "is a POST",
     "live": "answers with a region of a page",
     "invitation": "is where invitation-open leads",
+    "invited": "is where invitation-open leads first",
     "invitation-revoke": "is a POST",
     "member-remove": "is a POST",
     "token-revoke": "is a POST",

@@ -74,6 +74,7 @@ class Reader(HTMLParser):
             tag in UNSEEN
             or (tag != "html" and "lang" in found)
             or "mono" in (found.get("class") or "").split()
+            or found.get("translate") == "no"
         )
         names = [name for name in found if name in SHOWN or name.startswith("data-say-")]
         self.texts += [found[name] or "" for name in names]

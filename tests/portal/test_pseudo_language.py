@@ -39,6 +39,7 @@ ALLOWED = {
     r"\b[A-Z][A-Z_]{3,}\b": "Slurm's own words for states",
     r"\b(?:stdout|stderr)\b|\bafter(?:ok|any):?": "Slurm's own words for streams and dependencies",
     r"\b(?:[A-Z][a-z]+){2,}\b": "reasons as Slurm and the engine name them: InvalidAccount",
+    r"\b[a-z]+\.[a-z_]+\b": "verbs and kinds of mails as programs know them: order.approved",
     r"\S+@\S+|https?://\S+|/[\w/.<>-]+": "addresses",
     r"\b[0-9a-f]{6,}\b|\b[\w-]*\d[\w-]*\b": "ids and names with numbers",
 }

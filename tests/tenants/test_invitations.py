@@ -181,7 +181,8 @@ def test_the_pages_show_the_link_once_and_opening_it_changes_nothing(
 
     scanner = Client()
     path = url.removeprefix("http://testserver")
-    assert scanner.get(path)["Location"] == "/invitation/"
+    assert scanner.get(path)["Location"] == "/invited/"
+    assert scanner.get("/invited/").status_code == 200
     assert scanner.get("/invitation/").status_code == 302
 
     rui, guest = make_user("Rui"), Client()
@@ -220,3 +221,38 @@ def test_revoke_by_page(client: Client, ada: User, tenant: Tenant) -> None:
     assert client.get(f"/t/aurora/members/invitations/{row.pk}/revoke/").status_code == 405
     assert client.post(f"/t/aurora/members/invitations/{row.pk}/revoke/").status_code == 302
     assert client.post(f"/t/aurora/members/invitations/{row.pk}/revoke/").status_code == 409
+
+
+def test_a_link_says_first_what_it_is_about_and_leaks_no_address(ada: User, tenant: Tenant) -> None:
+    token = link(ada, tenant, "bob.hansen@example.org", "viewer")
+    guest = Client()
+    page = guest.get(guest.get(f"/invitation/{token}/")["Location"])
+    text = page.content.decode()
+    assert "You are invited to Aurora" in text
+    assert "Viewer" in text
+    assert "Sign in as b…n@e….org to accept" in text
+    assert 'href="/signin/?next=/invitation/"' in text
+    for secret in ("bob", "hansen", "example.org", "Ada", token):
+        assert secret not in text
+    sign_in(guest, make_user("Bob Hansen"))
+    assert guest.get("/invited/")["Location"] == "/invitation/"
+
+
+def test_a_link_that_cannot_be_used_is_told_before_signing_in(ada: User, tenant: Tenant) -> None:
+    token = link(ada, tenant)
+    service.revoke_invitation(actor=actor_for(ada, tenant), invitation=Invitation.objects.get())
+    guest = Client()
+    guest.get(f"/invitation/{token}/")
+    closed = guest.get("/invited/")
+    assert closed.status_code == 409
+    assert b"taken back" in closed.content
+    assert b"Aurora" not in closed.content
+    assert Client().get("/invited/").status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("email", "told"),
+    [("bob@example.org", "b…b@e….org"), ("a@x.y.example", "a…@x….example"), ("ab@localhost", "a…@…")],
+)
+def test_a_hidden_address_shows_no_more_than_one_knows_of_oneself(email: str, told: str) -> None:
+    assert service.hidden(email) == told
