@@ -40,5 +40,11 @@ class ClustersConfig(AppConfig):
                 "kubeconfig.revoked": _("revoked a kubeconfig of"),
                 "cluster.resumed": _("resumed"),
                 "cluster.given_up": _("gave up building or changing"),
-            }
+            },
+            areas={
+                "order": _("orders"),
+                "cluster": _("clusters"),
+                "site": _("sites"),
+                "kubeconfig": _("kubeconfigs"),
+            },
         )

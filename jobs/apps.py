@@ -28,5 +28,6 @@ class JobsConfig(AppConfig):
                 "job.unclear": _("lost the answer to a submit:"),
                 "job.sent_again": _("sent a job again:"),
                 "job.cancelled": _("cancelled the job"),
-            }
+            },
+            areas={"job": _("jobs")},
         )
