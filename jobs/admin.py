@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from django.contrib import admin
-from django.template.loader import render_to_string
 from django.utils.translation import gettext_lazy as _
 
 from jobs.models import Job, Submission, SubmissionState
-from tenants.operations import OperationsAdmin, operations
+from tenants.operations import OperationsAdmin, badge, operations
 
 
 @admin.register(Job, site=operations)
@@ -41,7 +40,7 @@ class JobAdmin(OperationsAdmin):
     @admin.display(description=_("State"), ordering="state")
     def state_badge(self, row: Job) -> str:
         """As on the pages of tenants."""
-        return _badge(row.state, row.get_state_display())
+        return badge(row.state, row.get_state_display())
 
 
 @admin.register(Submission, site=operations)
@@ -74,8 +73,4 @@ class SubmissionAdmin(OperationsAdmin):
     def state_badge(self, row: Submission) -> str:
         """As on the pages of tenants."""
         look = "attention" if row.state == SubmissionState.ABSENT else row.state
-        return _badge(look, row.get_state_display())
-
-
-def _badge(status: str, word: str) -> str:
-    return render_to_string("components/badge.html", {"status": status, "word": word})
+        return badge(look, row.get_state_display())

@@ -23,7 +23,7 @@ from clusters.services.review import review
 from clusters.templatetags.orders import money
 from portal.lib.types import JSONDict
 from tenants.actor import Actor
-from tenants.operations import operations
+from tenants.operations import badge, operations
 
 
 def approve(actor: Actor, order: Order, sent: Mapping[str, str]) -> str:
@@ -95,8 +95,8 @@ class OrderAdmin(PageAdmin):
 
     @admin.display(description=_("State"), ordering="state")
     def status(self, row: Order) -> str:
-        """In words."""
-        return format_html('<span class="nowrap">{}</span>', lines.state_word(row) or row.get_state_display())
+        """As on the pages of tenants."""
+        return badge(row.state, lines.state_word(row) or row.get_state_display())
 
     @admin.display(description=_("Submitted"), ordering="submitted_at")
     def since(self, row: Order) -> str:

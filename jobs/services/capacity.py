@@ -10,6 +10,7 @@ from django.utils.translation import ngettext
 
 from clusters.models import Cluster, Node, SlurmEndpoint, StepState
 from jobs.models import Partition
+from jobs.parsing.numbers import short
 
 DEFAULT_ARRAY_SIZE = 1001  # Slurm's own default of MaxArraySize
 
@@ -35,7 +36,7 @@ class PartitionView:
     @property
     def title(self) -> str:
         """For a choice: train · 2 nodes, each 8 CPUs, 31 GiB, 2 x a100."""
-        each = [f"{self.node_cpus} CPUs", f"{self.node_memory / 1024:.3g} GiB"]
+        each = [f"{self.node_cpus} CPUs", f"{short(self.node_memory / 1024)} GiB"]
         if self.node_gpus:
             each.append(f"{self.node_gpus} x {'/'.join(self.gpu_models) or 'GPU'}")
         nodes = ngettext(

@@ -10,6 +10,7 @@ from jobs import outside
 from jobs.models import Job, JobState
 from jobs.output_reader.protocol import OutputChunk, Stream
 from jobs.output_reader.text import to_text, whole_part
+from jobs.parsing.numbers import short
 from portal.lib.errors import OutsideError
 
 LONGEST_LAST_LINE = 4096  # bytes; a longer one without its end is shown as it is
@@ -113,5 +114,5 @@ def _split(data: bytes) -> tuple[bytes, bytes]:
 def _size(size: int) -> str:
     for factor, unit in ((1024**3, "GiB"), (1024**2, "MiB"), (1024, "KiB")):
         if size >= factor:
-            return f"{size / factor:.3g} {unit}"
+            return f"{short(size / factor)} {unit}"
     return ngettext("%(count)d byte", "%(count)d bytes", size) % {"count": size}

@@ -13,6 +13,7 @@ from jobs import live, selectors
 from jobs.mine import my_context
 from jobs.models import Job, Submission
 from jobs.observer.pace import note_watched
+from jobs.services import actions
 from jobs.web import job, lists, submission
 from portal.lib.types import JSONDict
 from tenants.actor import Actor
@@ -30,6 +31,10 @@ def register_all() -> None:
 
 def _job(actor: Actor, row: models.Model) -> JSONDict:
     return job.job_context(actor, cast(Job, row))
+
+
+def _may_act(actor: Actor, row: models.Model) -> str:
+    return "acts" if actions.may_act(actor, cast(Job, row)) else ""
 
 
 def _queue(actor: Actor, row: models.Model) -> JSONDict:
@@ -72,8 +77,9 @@ _JOB = LiveKind(
     rows=lambda: _rows(Job.objects.select_related("cluster", "owner", "identity")),
     template="jobs/job.html#live",
     context=_job,
-    per_user=True,  # who may cancel
+    variant=_may_act,  # all that differs is who may cancel
     as_of=lambda row: _looked_at(cast(Job, row).cluster_id),
+    watches=lambda row: cast(Job, row).cluster_id,
 )
 _QUEUE = LiveKind(
     kind=live.QUEUE,
