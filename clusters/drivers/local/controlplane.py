@@ -25,6 +25,8 @@ from clusters.provisioning.steps import ClusterSpec, Observed, StepContext
 from portal.lib.errors import PermanentError, TemporaryError
 
 ABSENT = Observed(exists=False)
+# it listens seconds before it answers, and a pass has other things to do
+STARTING_SECONDS, BRIEF = 20.0, 0.5
 LISTENING = {"etcd": (ETCD, PEER), "kube-apiserver": (SERVER,)}
 
 
@@ -85,7 +87,8 @@ class ControlPlaneStep:
         if self._outdated(ctx, plane, running):
             message = "The control plane runs with older settings or certificates."
             return Observed(exists=True, reason="ControlPlaneChanged", message=message, facts=facts)
-        return self._ask(ctx, facts)
+        is_young = planes.age(running["kube-apiserver"]) < STARTING_SECONDS
+        return self._ask(ctx, facts, timeout=BRIEF if is_young else plane_access.TIMEOUT)
 
     def _outdated(self, ctx: StepContext, plane: Plane, running: dict[str, Found]) -> bool:
         if not plane_files.are_good(plane, ctx.ports, uid=ctx.spec.gid):
@@ -94,7 +97,7 @@ class ControlPlaneStep:
             _unwanted(plane_plan.plan(ctx.spec, plane, ctx.ports, self._programs), running)
         )
 
-    def _ask(self, ctx: StepContext, facts: dict[str, str]) -> Observed:
+    def _ask(self, ctx: StepContext, facts: dict[str, str], *, timeout: float) -> Observed:
         starting = Observed(
             exists=True,
             in_sync=True,
@@ -104,7 +107,7 @@ class ControlPlaneStep:
         )
         if not daemons.listens(ctx.ports[SERVER]):
             return starting
-        client = plane_access.portal_client(ctx)
+        client = plane_access.portal_client(ctx, timeout)
         try:
             facts["version"] = client.version()
             if plane_access.is_granted(client, ctx.spec):

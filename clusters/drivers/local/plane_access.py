@@ -106,9 +106,9 @@ def give(plane: Plane, ctx: StepContext) -> None:
     ctx.keep(tenant.KEPT_AS, tenant.pack(_access(plane, ctx, made)), pki.ends(made.certificate))
 
 
-def portal_client(ctx: StepContext) -> KubeClient:
+def portal_client(ctx: StepContext, timeout: float = TIMEOUT) -> KubeClient:
     """Speaks to the API server as the portal. Raises TemporaryError before `give`."""
-    return KubeClient(tenant.access_of(ctx.secrets), timeout=TIMEOUT)
+    return KubeClient(tenant.access_of(ctx.secrets), timeout=timeout)
 
 
 def contains(found: Any, wants: Any, *, but: tuple[str, ...] = ()) -> bool:

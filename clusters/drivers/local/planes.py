@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -111,6 +112,11 @@ def end(found: Iterable[Found], *, seconds: float = 8) -> None:
             daemons.signal_all(stubborn, signal.SIGKILL)
             if daemons.wait_gone(stubborn, seconds=1):
                 raise TemporaryError("StillStopping", f"{role} of the control plane still ends.")
+
+
+def age(found: Found) -> float:
+    """Seconds since the process began."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME) - found.record.started / os.sysconf("SC_CLK_TCK")
 
 
 def memory_mib(found: Iterable[Found]) -> int:
