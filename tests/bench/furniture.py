@@ -15,11 +15,12 @@ from clusters.models import Cluster, Order, OrderLine, OrderState, UtilisationSa
 from jobs.models import Job
 from portal.lib import clock
 from tenants.models import AuditEvent, Tenant, User
-from tests.builders import make_tenant, make_user, sign_in
+from tests.builders import make_member, make_tenant, make_user, sign_in
 from tests.clusters.builders import make_order, make_site, operator
 from tests.jobs.builders import make_job, make_slurm_cluster
 
 SIZES = (10, 100, 10_000)  # at 100 a page of every list is full
+PEOPLE = 200
 # of every hundred jobs: a few run, a third waits, the others ended
 STATES = ("RUNNING",) * 2 + ("PENDING",) * 30 + ("COMPLETED",) * 60 + ("FAILED",) * 8
 ORDERS = (OrderState.SUBMITTED, OrderState.FULFILLED, OrderState.REJECTED, *(OrderState.CANCELLED,) * 7)
@@ -35,6 +36,7 @@ class Facts:
     slurm_ids: dict[int, int]  # and its id in Slurm
     cookie: str
     operator: str  # an operator's cookie
+    people: list[str]  # cookies of members of the largest tenant, each with a session of their own
 
 
 def furnish() -> Facts:
@@ -56,8 +58,12 @@ def furnish() -> Facts:
         cursor.execute("VACUUM ANALYZE")
     otto = operator().user
     assert otto is not None
-    cookies = [sign_in(Client(), who).cookies["sessionid"].value for who in (owner, otto)]
-    return Facts(tenants, clusters, jobs, numbers, *cookies)
+    largest = Tenant.objects.get(slug=tenants[SIZES[-1]])
+    members = [make_member(largest, user=make_user(f"Member {number}")) for number in range(PEOPLE)]
+    mine, theirs, *people = [
+        sign_in(Client(), who).cookies["sessionid"].value for who in (owner, otto, *members)
+    ]
+    return Facts(tenants, clusters, jobs, numbers, mine, theirs, people)
 
 
 def _jobs(like: Job, owner: User, count: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import os
 import platform
 from pathlib import Path
@@ -10,13 +11,15 @@ import django
 
 
 def describe() -> str:
-    """Cores, model, memory and versions in one line."""
+    """Day, cores, model, memory, versions and load in one line."""
     model = _first_value(Path("/proc/cpuinfo"), "model name")
     memory = int(_first_value(Path("/proc/meminfo"), "MemTotal").split()[0]) // 1024**2
     load = os.getloadavg()[0]
+    today = dt.datetime.now(dt.UTC)
     return (
-        f"{os.cpu_count()} cores ({model}), {memory} GiB, {platform.system()} {platform.release()}, "
-        f"Python {platform.python_version()}, Django {django.get_version()}, load {load:.1f} at the start"
+        f"Measured on {today:%d %B %Y}: {os.cpu_count()} cores ({model}), {memory} GiB, {platform.system()} "
+        f"{platform.release()}, Python {platform.python_version()}, Django {django.get_version()}; "
+        f"load average {load:.1f} at the start."
     )
 
 
@@ -32,3 +35,9 @@ def memory_of(pid: int) -> float:
     """Proportional share of memory in MiB (shared pages are divided among those that use them)."""
     text = Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="utf-8")
     return sum(int(line.split()[1]) for line in text.splitlines() if line.startswith("Pss:")) / 1024
+
+
+def seconds_of(pid: int) -> float:
+    """Seconds of processor time that a process has used; they hardly depend on what else the machine does."""
+    fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")

@@ -26,6 +26,7 @@ def stores(port: int) -> Iterator[dict[str, str]]:
         running.start()
         yield {
             **running.environment(),
+            "FREEHOLD_MODE": "demo",  # as people run it: with a pool of connections, which tests do without
             "DATABASE_URL": f"postgresql://freehold@/freehold?host={running.postgres_socket_folder}",
             "PUBLIC_URL": f"http://127.0.0.1:{port}",
             "STATIC_ROOT": str(folder / "static"),
