@@ -68,7 +68,7 @@ def found(lease: Lease, state: StepState, look: Look, verdict: Verdict, *, gener
     state.waits_for = look.waits_for[:40]
     if look.waits_for:
         state.deadline_at = None  # waiting for people or their jobs is no time-out
-    if look.observed is not None and look.observed.exists:
+    if look.observed is not None and (look.observed.exists or look.observed.facts):
         state.facts = dict(look.observed.facts)
     if look.observed is not None:
         state.differences = [asdict(one) for one in look.observed.differences[:MOST_DIFFERENCES]]
