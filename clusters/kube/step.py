@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from typing import ClassVar
 
 from clusters.clients.kube.client import KubeClient
 from clusters.clients.kube.models import Manifest, Ref
@@ -28,9 +27,9 @@ class ObjectsStep:
     are some, `facts`. An object belongs to one step only. At least one wanted object is not `kept`.
     """
 
-    name: ClassVar[str]
-    component: ClassVar[str]
-    system: ClassVar[str] = "Kubernetes"  # where the objects go, e.g. "the control plane cluster"
+    name: str
+    component: str
+    system: str = "Kubernetes"  # where the objects go, e.g. "the control plane cluster"
     needs: tuple[str, ...] = ()
     deadline: dt.timedelta = dt.timedelta(minutes=10)
 

@@ -175,6 +175,7 @@ class KubeServer:
             "--allow-privileged=true",
             "--anonymous-auth=false",
             "--profiling=false",
+            "--watch-cache=false",  # a kind's first list would be refused until its cache is filled
             # no controller makes the default ServiceAccounts that this plugin waits for
             "--disable-admission-plugins=ServiceAccount",
         )

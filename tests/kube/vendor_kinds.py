@@ -175,6 +175,9 @@ def node_sets(*, delay: float = 0, down: int = 0) -> Vendor:
             "slurmIdle": ready,
             "slurmDown": down,
             "slurmDrain": 0,
+            "unavailableReplicas": count - ready,
+            "nodeSetHash": "1",
+            "selector": "app=slurmd",
         }
 
     return Vendor(Kind(SLINKY, "NodeSet", "nodesets"), status)

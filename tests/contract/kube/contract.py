@@ -1,0 +1,150 @@
+"""The contract of all drivers, with what only a Kubernetes driver can break."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+
+import pytest
+import yaml
+
+from clusters.clients.kube.client import KubeClient
+from portal.lib.errors import TemporaryError
+from tests.contract.driver_contract import MOST_POINTS, DriverContract, drive_away, settle, shape, shapes_of
+from tests.contract.kube.clients import Counting, Died, Dying, Failing, Losing
+from tests.contract.kube.subject import KubeSubject
+
+STUCK = "example.com/stuck"
+
+
+class KubeContract(DriverContract):
+    """Runs under the rights of deploy/rbac and no others."""
+
+    @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+    def test_a_crash_at_any_effect_is_found_again(self, subject: KubeSubject, after: bool) -> None:  # type: ignore[override]
+        settle(subject.step, subject.ctx)
+        whole = shape(subject)
+        for point in range(1, MOST_POINTS):
+            subject.fresh()
+            died = dies(subject, subject.step.apply, at=point, after=after)
+            settle(subject.step, subject.ctx)
+            assert shape(subject) == whole, f"died at change {point}"
+            if not died:
+                assert point > 1
+                return
+        raise AssertionError("apply has more effects than the test looks at")
+
+    def test_a_crash_in_remove_is_finished_later(self, subject: KubeSubject) -> None:  # type: ignore[override]
+        for point in range(1, MOST_POINTS):
+            settle(subject.step, subject.ctx)
+            died = dies(subject, subject.step.remove, at=point, after=True)
+            drive_away(subject.step, subject.ctx)
+            assert subject.inventory() == {}, f"died at change {point}"
+            if not died:
+                return
+            subject.fresh()
+        raise AssertionError("remove has more effects than the test looks at")
+
+    def test_a_lost_answer_makes_nothing_twice(self, subject: KubeSubject) -> None:
+        losing = Losing(subject.access)
+        with using(subject, losing):
+            settle(subject.step, subject.ctx)
+            once = subject.inventory()
+            drive_away(subject.step, subject.ctx)
+        assert losing.lost > 1
+        assert len(once) == len(subject.wanted())
+        assert subject.inventory() == {}
+
+    def test_what_was_not_read_as_a_whole_is_not_gone(self, subject: KubeSubject) -> None:
+        settle(subject.step, subject.ctx)
+        counting = Counting(subject.access)
+        with using(subject, counting):
+            assert subject.step.observe(subject.ctx).ready
+        for point in range(1, counting.reads + 1):
+            with using(subject, Failing(subject.access, at=point)), pytest.raises(TemporaryError):
+                subject.step.observe(subject.ctx)
+
+    def test_a_look_at_a_ready_cluster_costs_one_list_a_scope(self, subject: KubeSubject) -> None:
+        settle(subject.step, subject.ctx)
+        counting = Counting(subject.access)
+        with using(subject, counting):
+            assert subject.step.observe(subject.ctx).ready
+        assert counting.reads <= len(subject.scopes())
+        assert counting.changes == 0
+
+    def test_a_field_changed_by_hand_is_shown_and_mended(self, subject: KubeSubject) -> None:
+        settle(subject.step, subject.ctx)
+        before, spoilt = subject.inventory(), 0
+        for one in subject.wanted():
+            path = subject.spoil(one)
+            if not path:
+                continue
+            spoilt += 1
+            seen = subject.step.observe(subject.ctx)
+            assert (seen.exists, seen.in_sync, seen.reason) == (True, False, "Drift"), one.ref
+            assert [(found.thing, found.path) for found in seen.differences] == [(str(one.ref), path)]
+            assert seen.differences[0].wanted != seen.differences[0].found or path.startswith(one.hidden)
+            subject.step.apply(subject.ctx)
+            assert subject.step.observe(subject.ctx).in_sync
+        assert spoilt
+        settle(subject.step, subject.ctx)
+        assert subject.inventory() == before
+
+    def test_what_is_not_wanted_any_more_goes(self, subject: KubeSubject) -> None:
+        changed = subject.changed()
+        settle(subject.step, changed)
+        settle(subject.step, subject.ctx)
+        assert set(subject.inventory()) == {str(one.ref) for one in subject.wanted()}
+
+    def test_a_finalizer_that_hangs_is_named_with_its_age(self, subject: KubeSubject) -> None:
+        settle(subject.step, subject.ctx)
+        ref = next(one.ref for one in reversed(subject.wanted()) if not one.kept)
+        subject.hold(ref, STUCK)
+        subject.step.remove(subject.ctx)
+        seen = subject.step.observe(subject.ctx)
+        assert (seen.exists, seen.ready, seen.reason) == (True, False, "Finalizer")
+        assert str(ref) in seen.message
+        assert STUCK in seen.message
+        assert "less than a minute" in seen.message
+        subject.hands.release(ref)
+        drive_away(subject.step, subject.ctx)
+        assert subject.inventory() == {}
+
+    def test_the_preview_says_what_an_apply_would_do(self, subject: KubeSubject) -> None:
+        before = subject.objects.preview(subject.ctx)
+        assert [change.thing for change in before] == [str(one.ref) for one in subject.wanted()]
+        assert {change.action for change in before} == {"create"}
+        for change in before:
+            assert yaml.safe_load(change.text)["kind"] in change.thing
+            assert not change.text.startswith("#"), change.text
+            for secret in subject.ctx.secrets.values():
+                assert not [form for form in shapes_of(secret) if form in change.text]
+        assert subject.inventory() == {}
+        settle(subject.step, subject.ctx)
+        assert subject.objects.preview(subject.ctx) == ()
+        after = subject.objects.preview(subject.changed())
+        assert after
+        assert all(change.differences for change in after if change.action == "change")
+
+
+def dies(subject: KubeSubject, verb: Callable[..., None], *, at: int, after: bool) -> bool:
+    """Run a verb whose worker dies at its n-th change; False if it ended before."""
+    with using(subject, Dying(subject.access, at=at, after=after)):
+        try:
+            verb(subject.ctx)
+        except Died:
+            return True
+        except TemporaryError:
+            return False
+    return False
+
+
+@contextlib.contextmanager
+def using(subject: KubeSubject, client: KubeClient) -> Iterator[None]:
+    """Let the step speak through another client."""
+    usual, subject.clients = subject.clients, lambda: client
+    try:
+        yield
+    finally:
+        subject.clients = usual
+        client.close()

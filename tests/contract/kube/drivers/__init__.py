@@ -1,0 +1,1 @@
+"""One module per driver, each with `DRIVEN: tuple[Driven, ...]`; all are found by themselves."""

@@ -1,0 +1,34 @@
+"""The contract over every driver of tests/contract/kube/drivers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.contract.kube.contract import KubeContract
+from tests.contract.kube.driven import Driven, every_driven
+from tests.contract.kube.subject import KubeSubject
+from tests.kube import roles
+from tests.kube.platform_proxy import PlatformProxy
+from tests.kube.server import KubeServer
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300), pytest.mark.xdist_group("kube")]
+
+
+class TestKubernetesDrivers(KubeContract):
+    """Each step of each profile."""
+
+    @pytest.fixture(params=every_driven(), ids=lambda driven: driven.id)
+    def subject(
+        self, request: pytest.FixtureRequest, kube_server: KubeServer, platform: PlatformProxy
+    ) -> Iterator[KubeSubject]:
+        """A cluster of which nothing exists yet."""
+        driven: Driven = request.param
+        access = roles.access(kube_server, driven.role)
+        if driven.platform:
+            access = platform.access(access.token)
+        one = KubeSubject(kube_server, driven, access)
+        with one.vendors:
+            yield one
+            one.sweep()

@@ -1,0 +1,84 @@
+"""The portal's own rights, as deploy/rbac gives them: applied as they are, and worked with."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from clusters.clients.kube.client import KubeClient
+from clusters.clients.kube.models import Access, Kind, Ref, ref_of
+from clusters.kube import kinds
+from tests.kube.server import KubeServer
+
+FOLDER = Path(__file__).resolve().parents[2] / "deploy" / "rbac"
+DEADLINE = 20.0
+KINDS: dict[str, Kind] = {
+    one.kind: one
+    for one in (
+        kinds.NAMESPACE,
+        kinds.SERVICE_ACCOUNT,
+        kinds.ROLE,
+        kinds.ROLE_BINDING,
+        kinds.CLUSTER_ROLE,
+        kinds.CLUSTER_ROLE_BINDING,
+    )
+}
+
+
+def names() -> list[str]:
+    """Every role that there is a file for."""
+    return sorted(path.stem for path in FOLDER.glob("*.yaml"))
+
+
+def documents(role: str) -> Iterator[dict[str, Any]]:
+    """The objects of one file; those of several roles that share a ServiceAccount get one each here."""
+    text = (FOLDER / f"{role}.yaml").read_text(encoding="utf-8")
+    for one in yaml.safe_load_all(text):
+        if one["kind"] == "ServiceAccount":
+            one["metadata"]["name"] = f"portal-{role}"
+        for subject in one.get("subjects") or ():
+            subject["name"] = f"portal-{role}"
+        yield one
+
+
+def access(server: KubeServer, role: str) -> Access:
+    """Apply a role's file and come in as its ServiceAccount; returns once the rights hold."""
+    account: Ref | None = None
+    rules: list[dict[str, Any]] = []
+    where = ""
+    for one in documents(role):
+        kind = KINDS[one["kind"]]
+        server.client.apply(one, kind)
+        if kind == kinds.SERVICE_ACCOUNT:
+            account = ref_of(one, kind)
+        if kind in {kinds.ROLE, kinds.CLUSTER_ROLE}:
+            rules, where = one["rules"], one["metadata"].get("namespace", "")
+    assert account is not None
+    given = server.account(account.name, namespace=account.namespace)
+    _wait(KubeClient(given), rules, where)
+    return given
+
+
+def _wait(client: KubeClient, rules: list[dict[str, Any]], namespace: str) -> None:
+    wish = {
+        "verb": rules[-1]["verbs"][0],
+        "group": rules[-1]["apiGroups"][0],
+        "resource": rules[-1]["resources"][0],
+        "name": (rules[-1].get("resourceNames") or [""])[0],
+        "namespace": namespace,
+    }
+    review = {
+        "apiVersion": "authorization.k8s.io/v1",
+        "kind": "SelfSubjectAccessReview",
+        "metadata": {"name": ""},
+        "spec": {"resourceAttributes": wish},
+    }
+    kind = Kind("authorization.k8s.io/v1", "SelfSubjectAccessReview", "selfsubjectaccessreviews", False)
+    end = time.monotonic() + DEADLINE
+    while not client.create(review, kind)["status"]["allowed"]:
+        assert time.monotonic() < end, f"the rights of {client} do not come"
+        time.sleep(0.05)
