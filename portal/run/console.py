@@ -20,8 +20,18 @@ REDIS_HABITS = (
     "Configuration loaded",
     "Server initialized",
     "WARNING Memory overcommit",
+    "User requested shutdown",
+    "Redis is now ready to exit",
+)
+# what each says at every ordered stop; the supervisor's own line says that it goes on
+STOPPING = re.compile(
+    r"LOG:  (?:received (?:fast|smart) shutdown request|aborting any active transactions|shutting down"
+    r"|background worker .* exited with exit code 1|database system is shut down)"
+    r"|INFO:     (?:Shutting down|Finished server process|Waiting for (?:connections|background tasks))"
+    r"|\d+:signal-handler .* Received SIG\w+ scheduling shutdown"
 )
 OWN = re.compile(r"^[\d-]+ [\d:,]+ (?P<level>[A-Z]+) (?P<text>.*)$")
+OWN_HABITS = ("received SIG", "stopped: ")  # one that ends unasked is "exited"
 CHUNK = 65536
 
 
@@ -44,7 +54,7 @@ class Console:
         for part, tail in self._tails.items():
             for line in tail.lines():
                 text = FILTERS.get(part, str)(line)
-                if text:
+                if text and not STOPPING.match(text):
                     self._write(part, text if self._colour else ANSI.sub("", text))
 
     def close(self) -> None:
@@ -118,7 +128,7 @@ class _Tail:
 def _own(line: str) -> str:
     """The supervisor's own log: restarts and what went wrong, not its daily business."""
     match = OWN.match(line)
-    if not match or match["level"] not in {"WARN", "ERRO"} or match["text"].startswith("received SIG"):
+    if not match or match["level"] not in {"WARN", "ERRO"} or match["text"].startswith(OWN_HABITS):
         return ""
     return match["text"]
 

@@ -191,6 +191,36 @@ def test_lines_are_prefixed_whole_and_without_colour_in_a_file(
     ]
 
 
+def test_an_ordered_stop_is_quiet_and_what_goes_wrong_in_it_is_shown(
+    where: Layout, capsys: pytest.CaptureFixture[str]
+) -> None:
+    console = Console(where.log)
+    said = {
+        "run": "2026-11-30 17:40:01,123 WARN stopped: web (terminated by SIGTERM)",
+        "web": "INFO:     Shutting down",
+        "redis": "198:signal-handler (1796060379) Received SIGTERM scheduling shutdown...",
+        "postgres": "LOG:  received fast shutdown request",
+    }
+    wrong = {
+        "run": "2026-11-30 17:40:01,123 WARN exited: web (exit status 1; not expected)",
+        "web": "ERROR:    Exception in ASGI application",
+        "redis": "198:M 30 Nov 2026 17:40:01.123 # Error writing the file",
+        "postgres": "PANIC:  could not write to file",
+    }
+    for part in said:
+        (where.log / f"{part}.log").touch()
+    console.follow(*said)
+    for lines in (said, wrong):
+        for part, line in lines.items():
+            with (where.log / f"{part}.log").open("a") as log:
+                log.write(f"{line}\n")
+    console.pump()
+    console.close()
+    shown = capsys.readouterr().out.splitlines()
+    assert [line.partition(" |")[0].strip() for line in shown] == list(wrong)
+    assert all(line.endswith(wrong[line.split()[0]][-12:]) for line in shown)
+
+
 # --- settings of the supervisor and of the parts -------------------------------------------------------
 def test_parts_get_our_variables_and_not_the_callers_secrets(
     where: Layout, monkeypatch: pytest.MonkeyPatch
