@@ -14,8 +14,9 @@ from jobs.models import ACTIVE_STATES, Job, JobState, Submission
 from tenants.actor import Actor
 from tenants.scoping import TenantQuerySet
 
-PAGE = 50
+PAGE = 25
 LONGEST_TEXT = 255
+NAMED_FIRST = 1000  # jobs; most searches are for a recent one, and need not read further
 NAMED_AMONG = 20_000  # jobs; a name is looked for in so many, whatever a tenant ran before
 _AT_WORK = ("RUNNING", "COMPLETING", "SUSPENDED")
 _WAITING = ("PENDING",)
@@ -97,11 +98,14 @@ def find_jobs(actor: Actor, text: str, *, most: int) -> list[Job]:
         if found := list(rows.filter(wanted, cluster__in=clusters).order_by("-submit_time", "-id")[:most]):
             return found
     newest = Job.objects.for_actor(actor).order_by("-submit_time", "-id")
-    edge = newest.values_list("submit_time", flat=True)[NAMED_AMONG : NAMED_AMONG + 1].first()
-    named = rows.filter(name__icontains=text)
-    if edge is not None:
-        named = named.filter(submit_time__gt=edge)
-    return list(named.order_by("-submit_time", "-id")[:most])
+    named = rows.filter(name__icontains=text).order_by("-submit_time", "-id")
+    found = []
+    for reach in NAMED_FIRST, NAMED_AMONG:
+        edge = newest.values_list("submit_time", flat=True)[reach : reach + 1].first()
+        found = list((named if edge is None else named.filter(submit_time__gt=edge))[:most])
+        if edge is None or len(found) == most:
+            break
+    return found
 
 
 def list_queue(actor: Actor, cluster: Cluster, *, after: str = "", size: int = PAGE) -> Page:

@@ -18,7 +18,7 @@ from tenants.audit import words_of
 from tenants.models import AuditEvent
 from tenants.scoping import TenantQuerySet
 
-PAGE = 50
+PAGE = 25
 BATCH = 500  # rows in memory while an export streams
 HEAD = (
     *("id", "at", "who", "kind", "did", "verb", "what", "type", "what_id", "details"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 
@@ -38,8 +39,8 @@ MODEL_ICONS = {
 @register.simple_tag
 def icon(name: str, label: str = "", extra: str = "") -> SafeString:
     """An icon of static/icons.svg; decoration unless it has a label."""
-    href = f"{static('icons.svg')}#{name}"
     if label:
+        href = f"{static('icons.svg')}#{name}"
         return format_html(
             '<svg class="icon icon-{} {}" role="img" aria-label="{}"><use href="{}"></use></svg>',
             name,
@@ -47,8 +48,17 @@ def icon(name: str, label: str = "", extra: str = "") -> SafeString:
             label,
             href,
         )
+    return _plain_icon(name, extra)
+
+
+@functools.lru_cache(maxsize=256)
+def _plain_icon(name: str, extra: str) -> SafeString:
+    """Nearly every row of a list has one: made once."""
     return format_html(
-        '<svg class="icon icon-{} {}" aria-hidden="true"><use href="{}"></use></svg>', name, extra, href
+        '<svg class="icon icon-{} {}" aria-hidden="true"><use href="{}"></use></svg>',
+        name,
+        extra,
+        f"{static('icons.svg')}#{name}",
     )
 
 
