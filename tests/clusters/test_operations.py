@@ -215,7 +215,7 @@ def test_capacity_of_a_site(browser: Client) -> None:
     assert "a100-4: 10 of 10" in browser.get("/operations/clusters/site/").content.decode()
     site = Machine.objects.first().site  # type: ignore[union-attr]
     text = browser.get(f"/operations/clusters/site/{site.pk}/change/").content.decode()
-    assert "local_slurm" in text
+    assert "control_plane" in text
     assert "10 free" in text
 
 
