@@ -16,8 +16,9 @@ PYTHON = str(
     Path(sys.prefix).resolve() / "bin" / "python"
 )  # not by the link in the clone, which may be closed
 MARK = "FREEHOLD_SUPERVISED"  # names the data folder in the environment of everything that we start
-PASSED_ON = ("PATH", "TZ", "LOG_LEVEL", "PIP_CERT", "SSL_CERT_FILE")
-PASSED_ON += ("KUBEBUILDER_ASSETS", "GOPROXY", "GOSUMDB", "HTTPS_PROXY", "https_proxy", "NO_PROXY", "no_proxy")
+PASSED_ON = ("PATH", "TZ", "LOG_LEVEL", "PIP_CERT", "SSL_CERT_FILE", "KUBEBUILDER_ASSETS")
+FOR_BUILDS = ("GOPROXY", "GOSUMDB", "HTTPS_PROXY", "https_proxy", "NO_PROXY", "no_proxy")
+KEPT = frozenset({*PASSED_ON, *FOR_BUILDS})
 POSTGRES = {
     "listen_addresses": "",
     "unix_socket_permissions": "0700",
@@ -99,7 +100,7 @@ def _kube(layout: Layout) -> tuple[str, ...]:
 def environment(layout: Layout, ports: Ports) -> dict[str, str]:
     """All variables of the parts: settings of the demo, and of the caller only what is meant for us."""
     web, issuer = f"http://{HOST}:{ports.web}", f"http://{HOST}:{ports.oidc}"
-    kept = {name: value for name, value in os.environ.items() if name in PASSED_ON or _is_ours(name)}
+    kept = {name: value for name, value in os.environ.items() if name in KEPT or _is_ours(name)}
     return {
         **kept,
         MARK: str(layout.data),

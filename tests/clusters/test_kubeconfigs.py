@@ -238,7 +238,7 @@ def test_the_download_is_a_file_that_nobody_caches(cluster: Cluster, kube: Memor
 
 def test_it_is_refused_where_it_would_not_work(cluster: Cluster, kube: MemoryKube) -> None:
     user = owner_of(cluster.tenant)
-    assert issue(cluster, user)
+    assert issue(cluster, user).content
     with pytest.raises(BadInput):
         issue(cluster, user, hours=5)
     cluster.site.drivers = {**cluster.site.drivers, "control_plane": "vcluster_platform"}
