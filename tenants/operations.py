@@ -16,7 +16,7 @@ from django.shortcuts import redirect
 from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy as lazy
+from django.utils.translation import gettext_lazy
 
 from portal.lib.errors import NotAllowed
 from tenants.actor import NOBODY, Actor
@@ -47,9 +47,9 @@ def badge(status: object, word: object = "") -> str:
 class Operations(AdminSite):
     """Django's admin for operators only; signing in happens through the identity provider."""
 
-    site_header = lazy("Operations")
-    site_title = lazy("Operations")
-    index_title = lazy("Operations")
+    site_header = gettext_lazy("Operations")
+    site_title = gettext_lazy("Operations")
+    index_title = gettext_lazy("Operations")
     site_url = None  # an operator who is no member of a tenant has no other page
     enable_nav_sidebar = True
 

@@ -8,7 +8,7 @@ from django import forms
 from django.core.handlers.asgi import ASGIRequest
 from django.http import HttpRequest, QueryDict, StreamingHttpResponse
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy as lazy
+from django.utils.translation import gettext_lazy
 
 from tenants.actor import Actor
 from tenants.audit import areas
@@ -20,19 +20,27 @@ LONGEST = 100
 TYPES = {"csv": "text/csv; charset=utf-8", "json": "application/x-ndjson"}
 
 
+def _day() -> forms.DateInput:
+    return forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d")
+
+
 class TrailForm(forms.Form):
     """The filters, as they stand in the address."""
 
-    q = forms.CharField(label=lazy("Name, thing or verb"), max_length=LONGEST, required=False)
-    who = forms.CharField(label=lazy("Who"), max_length=LONGEST, required=False)
-    verb = forms.ChoiceField(label=lazy("Did"), required=False)
-    target = forms.CharField(label=lazy("Thing or its id"), max_length=LONGEST, required=False)
-    tenant = forms.SlugField(label=lazy("Tenant"), max_length=40, required=False)
+    q = forms.CharField(label=gettext_lazy("Name, thing or verb"), max_length=LONGEST, required=False)
+    who = forms.CharField(label=gettext_lazy("Who"), max_length=LONGEST, required=False)
+    verb = forms.ChoiceField(label=gettext_lazy("Did"), required=False)
+    target = forms.CharField(label=gettext_lazy("Thing or its id"), max_length=LONGEST, required=False)
+    tenant = forms.SlugField(label=gettext_lazy("Tenant"), max_length=40, required=False)
     since = forms.DateField(
-        label=lazy("From"), required=False, widget=forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d")
+        label=gettext_lazy("From"),
+        required=False,
+        widget=_day(),
     )
     until = forms.DateField(
-        label=lazy("To"), required=False, widget=forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d")
+        label=gettext_lazy("To"),
+        required=False,
+        widget=_day(),
     )
 
     def __init__(self, data: QueryDict, *, for_operator: bool = False) -> None:

@@ -9,7 +9,7 @@ from django.contrib import admin
 from django.db import models
 from django.http import HttpRequest
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy as lazy
+from django.utils.translation import gettext_lazy
 
 from portal.lib.types import JSONDict
 from tenants.actor import Actor
@@ -62,12 +62,12 @@ class TenantAdmin(PageAdmin):
         rows: models.QuerySet[models.Model] = super().get_queryset(request).annotate(live=live)
         return rows
 
-    @admin.display(description=lazy("State"), ordering="suspended_at")
+    @admin.display(description=gettext_lazy("State"), ordering="suspended_at")
     def state(self, row: Tenant) -> str:
         """Open or suspended."""
         return badge("suspended" if row.suspended_at else "active")
 
-    @admin.display(description=lazy("People"), ordering="live")
+    @admin.display(description=gettext_lazy("People"), ordering="live")
     def people(self, row: Any) -> int:
         """Live members."""
         return int(row.live)
@@ -89,7 +89,7 @@ class UserAdmin(PageAdmin):
     search_fields = ("name", "email", "identities__subject", "identities__issuer")
     ordering = ("name",)
 
-    @admin.display(description=lazy("State"), ordering="is_active")
+    @admin.display(description=gettext_lazy("State"), ordering="is_active")
     def state(self, row: User) -> str:
         """May sign in or not."""
         return badge("active" if row.is_active else "suspended")

@@ -10,7 +10,7 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.urls import path
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy as _lazy
+from django.utils.translation import gettext_lazy
 
 from portal.lib.errors import BadInput, NotVisible
 from tenants.facts import KINDS, facts_of, thing_of, way_of
@@ -37,22 +37,22 @@ class AuditAdmin(OperationsAdmin):
     readonly_fields = ("kind", "way", "thing", "facts")
     notes_looks = False
 
-    @admin.display(description=_lazy("kind of actor"))
+    @admin.display(description=gettext_lazy("kind of actor"))
     def kind(self, row: AuditEvent) -> str:
         """In words."""
         return str(KINDS.get(row.actor_kind, row.actor_kind))
 
-    @admin.display(description=_lazy("way"))
+    @admin.display(description=gettext_lazy("way"))
     def way(self, row: AuditEvent) -> str:
         """In words."""
         return way_of(row)
 
-    @admin.display(description=_lazy("thing"))
+    @admin.display(description=gettext_lazy("thing"))
     def thing(self, row: AuditEvent) -> str:
         """As it was called then."""
         return thing_of(row)
 
-    @admin.display(description=_lazy("details"))
+    @admin.display(description=gettext_lazy("details"))
     def facts(self, row: AuditEvent) -> str:
         """In words; the export has them as they were written."""
         return "; ".join(f"{name}: {fact}" for name, fact in facts_of(row))

@@ -10,8 +10,7 @@ from django.contrib.auth.base_user import AbstractBaseUser
 from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Lower
-from django.utils.translation import gettext, gettext_lazy
-from django.utils.translation import pgettext_lazy as _
+from django.utils.translation import gettext, gettext_lazy, pgettext_lazy
 
 from tenants.scoping import PeopleQuerySet, TenantQuerySet
 
@@ -19,10 +18,10 @@ from tenants.scoping import PeopleQuerySet, TenantQuerySet
 class Role(models.TextChoices):
     """Levels of membership; what each may do stands in tenants.rights."""
 
-    OWNER = "owner", _("role", "Owner")
-    ADMIN = "admin", _("role", "Admin")
-    MEMBER = "member", _("role", "Member")
-    VIEWER = "viewer", _("role", "Viewer")
+    OWNER = "owner", pgettext_lazy("role", "Owner")
+    ADMIN = "admin", pgettext_lazy("role", "Admin")
+    MEMBER = "member", pgettext_lazy("role", "Member")
+    VIEWER = "viewer", pgettext_lazy("role", "Viewer")
 
 
 def new_session_salt() -> str:
@@ -44,7 +43,7 @@ class User(AbstractBaseUser):
         gettext_lazy("language"),
         max_length=10,
         blank=True,
-        help_text="As last chosen or signed in with: that of mails.",
+        help_text=gettext_lazy("As last chosen or signed in with: that of mails."),
     )
     is_active = models.BooleanField(gettext_lazy("may sign in"), default=True)
     session_salt = models.CharField(max_length=32, default=new_session_salt)
@@ -109,7 +108,7 @@ class Tenant(models.Model):
         gettext_lazy("short name"),
         max_length=40,
         unique=True,
-        help_text="In every address; never given out again.",
+        help_text=gettext_lazy("In every address; never given out again."),
     )
     terms_accepted_at = models.DateTimeField(gettext_lazy("terms accepted"))
     suspended_at = models.DateTimeField(gettext_lazy("suspended since"), null=True, blank=True)

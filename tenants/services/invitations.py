@@ -13,7 +13,7 @@ from django.db.models import Q
 from django.urls import reverse
 from django.utils.text import format_lazy
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy as lazy
+from django.utils.translation import gettext_lazy
 
 from portal.lib import clock
 from portal.lib.errors import BadInput, NotAllowed, NotVisible, WrongState
@@ -164,9 +164,9 @@ def hash_of(token: str) -> str:
 
 
 _CLOSED = {
-    "used": lazy("This invitation was used already. Each works once."),
-    "revoked": lazy("This invitation was taken back, or replaced by another."),
-    "ended": lazy("This invitation has ended. Each is good for seven days."),
+    "used": gettext_lazy("This invitation was used already. Each works once."),
+    "revoked": gettext_lazy("This invitation was taken back, or replaced by another."),
+    "ended": gettext_lazy("This invitation has ended. Each is good for seven days."),
 }
 
 
@@ -218,7 +218,9 @@ def _mail(invitation: Invitation, token: str) -> None:
     outbox.queue_mail(
         to=invitation.email,
         subject=format_lazy(
-            lazy("{inviter} invites you to {tenant}"), inviter=invitation.invited_by, tenant=invitation.tenant
+            gettext_lazy("{inviter} invites you to {tenant}"),
+            inviter=invitation.invited_by,
+            tenant=invitation.tenant,
         ),
         template="invitation.txt",
         context={

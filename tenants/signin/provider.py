@@ -17,7 +17,7 @@ from authlib.integrations.requests_client import OAuth2Session
 from django.conf import settings
 from django.http import HttpRequest
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy as lazy
+from django.utils.translation import gettext_lazy
 from joserfc.errors import JoseError
 
 from portal.lib.errors import BadInput, TemporaryError
@@ -38,13 +38,13 @@ CUSTOMERS, OPERATORS = "customers", "operators"
 class ProviderDown(TemporaryError):
     """The provider did not answer, or not as a provider does."""
 
-    title = lazy("Sign-in is not available just now")
+    title = gettext_lazy("Sign-in is not available just now")
 
 
 class SignInFailed(BadInput):
     """This attempt cannot be finished; a new one can. `reason` is for the log and the tests."""
 
-    title = lazy("This sign-in could not be finished")
+    title = gettext_lazy("This sign-in could not be finished")
 
     def __init__(self, reason: str, message: str) -> None:
         super().__init__(message)

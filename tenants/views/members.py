@@ -9,7 +9,7 @@ from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy as lazy
+from django.utils.translation import gettext_lazy
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
@@ -24,8 +24,8 @@ from tenants.services import members as member_service
 from tenants.web import TenantRequest, in_tenant
 
 JOBS_THEN = {
-    False: lazy("Running jobs go on; admins can cancel them."),
-    True: lazy("Running jobs are cancelled, because the tenant's settings say so."),
+    False: gettext_lazy("Running jobs go on; admins can cancel them."),
+    True: gettext_lazy("Running jobs are cancelled, because the tenant's settings say so."),
 }
 LINKS_KEY = "invitation_links"  # links to be shown once, by invitation
 

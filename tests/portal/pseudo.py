@@ -28,10 +28,16 @@ VOID = {"area", "base", "br", "col", "hr", "img", "input", "link", "meta", "sour
 
 
 class Pseudo(trans_real.DjangoTranslation):
-    """Brackets around whatever is asked for, ours and Django's own."""
+    """Brackets around what the catalogues hold, ours and Django's own."""
 
     def gettext(self, message: str) -> str:
-        """The text behind a context, if there is one, in brackets."""
+        """The text behind a context, if there is one, in brackets; as it is where no catalogue has it."""
+        return self._marked(message, message)
+
+    def _marked(self, key: str, message: str) -> str:
+        known: Any = self._catalog  # type: ignore[attr-defined]
+        if key not in known and (key, 0) not in known:
+            return message
         text = message.rpartition("\x04")[2]
         return "".join(
             f"⟦{part}⟧" if i % 2 == 0 and part.strip() else part for i, part in enumerate(HOLE.split(text))
@@ -39,7 +45,7 @@ class Pseudo(trans_real.DjangoTranslation):
 
     def ngettext(self, msgid1: str, msgid2: str, n: int) -> str:
         """As gettext."""
-        return self.gettext(msgid1 if n == 1 else msgid2)
+        return self._marked(msgid1, msgid1 if n == 1 else msgid2)
 
 
 def _spoken() -> dict[str, Any]:
