@@ -19,6 +19,7 @@ from clusters.clients.kube.models import Access
 from portal.lib.errors import PermanentError, TemporaryError
 
 LONGEST = 256 * 1024  # bytes
+DEEPEST = 12  # collections in one another
 CLUSTER_KEYS = frozenset({"server", "certificate-authority-data"})
 USER_KEYS = frozenset({"token", "client-certificate-data", "client-key-data"})
 HARMLESS = frozenset({"extensions"})  # annotations of tools
@@ -51,15 +52,22 @@ def _document(content: bytes) -> Mapping[str, Any]:
     if len(content) > LONGEST:
         _refuse("it is too large")
     try:
-        # no aliases: a few lines of them make a document of gigabytes
-        if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(content, yaml.SafeLoader)):
-            _refuse("it holds YAML aliases")
+        _check_shape(content)
         config = yaml.safe_load(content)
     except (yaml.YAMLError, UnicodeDecodeError, RecursionError, ValueError):
         _refuse("it is not YAML")
     if not isinstance(config, dict) or (config.get("apiVersion"), config.get("kind")) != ("v1", "Config"):
         _refuse("it is no kubeconfig")
     return config
+
+
+def _check_shape(content: bytes) -> None:
+    """A few lines of aliases make a document of gigabytes, deep nesting one that takes days to read."""
+    depth = 0
+    for event in yaml.parse(content, yaml.SafeLoader):
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        if isinstance(event, yaml.AliasEvent) or depth > DEEPEST:
+            _refuse("it holds YAML aliases or is nested too deeply")
 
 
 def _named(config: Mapping[str, Any], names: str, inner: str, wanted: object) -> Mapping[str, Any]:

@@ -111,7 +111,7 @@ def test_without_a_ca_it_is_refused() -> None:
         b"\xff\xfe",
         b"a: &a [x]\nb: [*a, *a]\n",
         b"!!python/object/apply:os.system ['id']",
-        b"[" * 2000,
+        b"[" * 200_000,
         b"x" * (foreign.LONGEST + 1),
         b"apiVersion: v1\nkind: Secret\n",
     ],
