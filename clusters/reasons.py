@@ -9,10 +9,15 @@ from django.utils.translation import gettext, gettext_noop
 
 SENTENCES = {
     # while something is made, changed or removed
+    "AccessNotGranted": gettext_noop("The portal's rights in the API server are not as they should be."),
     "AccountsDiffer": gettext_noop("Accounts are still to be made or mended."),
     "Busy": gettext_noop("Another worker is changing this cluster."),
     "ClusterMissing": gettext_noop("The cluster's folder does not exist yet."),
     "ConfigurationChanged": gettext_noop("Slurm runs with an older configuration."),
+    "ControlPlaneChanged": gettext_noop("The control plane runs with older settings or certificates."),
+    "ControlPlaneDown": gettext_noop("The control plane does not run. Jobs that run go on."),
+    "ControlPlaneMissing": gettext_noop("The control plane is not set up yet."),
+    "ControlPlaneStarting": gettext_noop("The API server is starting."),
     "DaemonsDown": gettext_noop("Some of Slurm's daemons do not run. Jobs that run go on."),
     "DaemonsStarting": gettext_noop("Slurm's daemons are starting."),
     "FabricDiffers": gettext_noop("The switch ports in the VPC are not the cluster's machines."),
@@ -20,6 +25,7 @@ SENTENCES = {
     "IdentityNotShown": gettext_noop("Some accounts were not yet shown to work."),
     "MachinesDiffer": gettext_noop("The site's ledger differs from the allocation."),
     "NodesBusy": gettext_noop("Nodes that leave take no new jobs and go when their jobs end."),
+    "NodesDiffer": gettext_noop("The nodes in the API server are not the cluster's machines."),
     "NodesLeaving": gettext_noop("Nodes are being taken out."),
     "NodesNotReady": gettext_noop("Some nodes are not usable yet."),
     "NotStarted": gettext_noop("Slurm is not set up yet."),
@@ -98,6 +104,7 @@ SENTENCES = {
     "NoServiceAccount": gettext_noop("The cluster has no account of ours for test jobs."),
     "NotEnoughPorts": gettext_noop("The cluster has too few ports."),
     "NotInstalled": gettext_noop("A program that is needed is not installed."),
+    "KubeAssetsMissing": gettext_noop("The machine lacks the Kubernetes programs. Jobs run without them."),
     "SmokeJobFailed": gettext_noop("Test jobs did not do what they should."),
     "UidTaken": gettext_noop("A user id belongs to somebody else. Nothing was changed."),
     "UserToolFailed": gettext_noop("A tool for user accounts failed."),

@@ -48,6 +48,7 @@ def who_of(whom: str) -> str:
         US: pgettext("waits for", "Freehold"),
         NOBODY: pgettext("waits for", "nobody"),
         "running jobs": pgettext("waits for", "running jobs"),
+        "the Kubernetes programs": pgettext("waits for", "the Kubernetes programs"),
         "jobs ahead in the queue": pgettext("waits for", "jobs ahead in the queue"),
     }
     return known.get(whom, whom)

@@ -60,7 +60,7 @@ class ControlPlaneStep:
         if not folder.is_ours(plane.home, ctx.spec):
             return Observed(exists=False, reason="NameTaken", message=str(folder.name_taken("a folder")))
         if not (plane.pki / "ca.crt").exists() or not plane_access.known(plane, ctx):
-            return Observed(exists=True, reason="NotStarted", message="The control plane is not set up yet.")
+            return Observed(exists=True, reason="ControlPlaneMissing", message="It is not set up yet.")
         try:
             return self._compare(ctx, plane)
         except PermanentError as error:
