@@ -12,7 +12,7 @@ from clusters.drivers.metal3.hosts import CLAIM, Host
 from clusters.drivers.metal3.settings import Metal3Settings
 from clusters.kube import marks
 from clusters.kube.objects import READY, Readiness, Wanted, condition_of, is_current
-from clusters.kube.sinks import Scope, deleting
+from clusters.kube.sinks import Batch, Scope, Seen, deleting
 from clusters.kube.step import Clients, ObjectsStep
 from clusters.provisioning.steps import Change, ClusterSpec, Observed, PoolSpec, StepContext
 from portal.lib.errors import PermanentError
@@ -58,11 +58,6 @@ class ClaimsStep:
             return replace(seen, facts=_clean(by_machine, ctx.spec))
         if failed := self._failed(by_machine, ctx.spec):
             return replace(seen, in_sync=False, ready=False, reason=failed.reason, message=failed.message)
-        wipes = [host for host in self._held(by_machine, ctx.spec) if not host.wiped and not host.image]
-        if seen.reason == "Finalizer" and wipes:
-            states = "; ".join(sorted(f"{host.name} is {host.trouble or host.state}" for host in wipes))
-            message = f"Machines are wiped before they are given back. {states}."
-            return replace(seen, reason="MachinesWiping", message=message)
         return seen
 
     def apply(self, ctx: StepContext) -> None:
@@ -99,6 +94,9 @@ class ClaimsStep:
         names = (by.get("kind"), by.get("namespace"), by.get("name"))
         return names == (CLAIM.kind, self._settings.claim_namespace, shapes.claim_name(spec, machine))
 
+    def _is_over(self, host: Host, machine: str, spec: ClusterSpec) -> bool:
+        return bool(host.wiped or host.consumer) and not self._holds(host, machine, spec)
+
     def _finish(self, by_machine: Mapping[str, Host], ctx: StepContext) -> None:
         """Take our finalizer from claims that are going and whose host was seen wiped, and is nobody's."""
         client = self._clients(ctx)
@@ -109,7 +107,8 @@ class ClaimsStep:
                 continue  # Metal3 itself still holds it
             machine = _machine_of(found)
             host = by_machine.get(machine)
-            if host is None or (host.wiped and not self._holds(host, machine, ctx.spec)):
+            # whoever else has it by now can only have got it after its wipe
+            if host is None or self._is_over(host, machine, ctx.spec):
                 client.apply(_released(found), CLAIM)
         if failed := self._failed(by_machine, ctx.spec):
             raise failed
@@ -157,6 +156,17 @@ class _Claims(ObjectsStep):
             "wiped": hosts.pairs({host.name: host.wiped for host in going if host}),
         }
         return {name: text for name, text in told.items() if text}
+
+    def judge(self, ctx: StepContext, batch: Batch, seen: Seen) -> Observed:
+        """As ObjectsStep; a claim that only waits for the wipe of its host says so."""
+        told = super().judge(ctx, batch, seen)
+        going = (self._by_machine.get(_machine_of(one)) for one in seen.ours.values() if deleting(one))
+        wipes = [host for host in going if host is not None and not host.wiped]
+        if told.reason != "Finalizer" or not wipes:
+            return told
+        states = "; ".join(sorted(f"{host.name} is {host.trouble or host.state}" for host in wipes))
+        message = f"Machines are wiped before they are given back. {states}."
+        return replace(told, reason="MachinesWiping", message=message)
 
     def _wanted(self, machine: str, spec: ClusterSpec, pool: PoolSpec) -> Wanted:
         host = self._by_machine.get(machine)
