@@ -9,15 +9,11 @@ from django.utils.translation import gettext, gettext_noop
 
 SENTENCES = {
     # while something is made, changed or removed
-    "AccessNotGranted": gettext_noop("The portal's rights in the API server are not as they should be."),
     "AccountsDiffer": gettext_noop("Accounts are still to be made or mended."),
     "Busy": gettext_noop("Another worker is changing this cluster."),
     "ClusterMissing": gettext_noop("The cluster's folder does not exist yet."),
     "ConfigurationChanged": gettext_noop("Slurm runs with an older configuration."),
-    "ControlPlaneChanged": gettext_noop("The control plane runs with older settings or certificates."),
-    "ControlPlaneDown": gettext_noop("The control plane does not run. Jobs that run go on."),
     "ControlPlaneMissing": gettext_noop("The control plane is not set up yet."),
-    "ControlPlaneStarting": gettext_noop("The API server is starting."),
     "DaemonsDown": gettext_noop("Some of Slurm's daemons do not run. Jobs that run go on."),
     "DaemonsStarting": gettext_noop("Slurm's daemons are starting."),
     "FabricDiffers": gettext_noop("The switch ports in the VPC are not the cluster's machines."),
