@@ -1,9 +1,11 @@
-"""What every test has: a database that may be emptied between tests, the audit trail included."""
+"""What every test has: a database that may be emptied, the audit trail included, and the same language."""
 
 from __future__ import annotations
 
 import pytest
+from django.conf import settings
 from django.db import connection
+from django.utils import translation
 from pytest_django import DjangoDbBlocker
 
 from tests.kube.fixtures import kube_server, platform  # noqa: F401  # fixtures are found by their names
@@ -18,3 +20,9 @@ def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -
             name = connection.ops.quote_name(cursor.fetchone()[0])
             cursor.execute(f"ALTER DATABASE {name} SET freehold.flush = 'allowed'")
         connection.close()  # the setting holds for new connections
+
+
+@pytest.fixture(autouse=True)
+def _language() -> None:
+    """Django's test client leaves the language of its last request behind; a server's threads do not."""
+    translation.activate(settings.LANGUAGE_CODE)
