@@ -107,7 +107,8 @@ class TailConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # Channels ha
         except Exception as error:  # the page polls on, whatever it was
             log.exception("output tail failed", error=repr(error)[:300])
             code = FAILED
-        await self.close(code)
+        with contextlib.suppress(Exception):  # a browser that is gone already
+            await self.close(code)
 
     async def _read_on(self) -> int:
         """Look and read until nothing more can come, or the right is gone; then the code of the close."""

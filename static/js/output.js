@@ -78,8 +78,9 @@
   document.addEventListener("htmx:afterSettle", look);
   // Without a socket: the job's state changed, so its output may have begun.
   for (const type of ["htmx:afterSettle", "htmx:oobAfterSwap"]) {
-    document.addEventListener(type, ({ detail }) => {
-      if (!socket && detail.target?.id?.startsWith("live-job-") && byId("output-poll")) htmx.trigger("#output-poll", "again");
+    document.addEventListener(type, ({ target, detail }) => {
+      const region = (detail.target ?? target).closest?.("[id^='live-job-']");
+      if (region && !socket && byId("output-poll")) htmx.trigger("#output-poll", "again");
     });
   }
   look();

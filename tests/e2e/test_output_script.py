@@ -40,6 +40,7 @@ class Portal:
         self.asked: list[str] = []
         self.sockets: list[WebSocketRoute] = []
         self.refused = 0  # how many sockets are closed with 1011 at once
+        self.tail, self.more = f"/ws{OUTPUT}?stream=stdout", AGAIN
         page.route("**/*", self._answer)
         page.route_web_socket(re.compile("/ws/"), self._connect)
 
@@ -91,14 +92,14 @@ class Portal:
     def _pane(self, offset: str) -> str:
         start = int(offset) if offset.isdigit() else 0
         piece = Piece(
-            lines=self.text[start:], offset=len(self.text), replace=not offset.isdigit(), more=AGAIN
+            lines=self.text[start:], offset=len(self.text), replace=not offset.isdigit(), more=self.more
         )
         context = {
             "actor": SimpleNamespace(tenant=SimpleNamespace(slug="aurora")),
             "job": JOB,
             "stream": "stdout",
             "piece": piece,
-            "tail": f"/ws{OUTPUT}?stream=stdout",
+            "tail": self.tail,
         }
         return render_to_string(f"jobs/output.html#{'added' if offset else 'pane'}", context)
 
@@ -159,3 +160,22 @@ def test_without_a_socket_it_asks_and_comes_back_without_a_gap(portal: Portal) -
     opened = len(portal.sockets)
     portal.page.wait_for_timeout(3500)
     assert len(portal.sockets) == opened, "whose right is gone is not asked for again"
+
+
+def test_without_a_socket_it_asks_when_the_state_of_the_job_was_swapped(portal: Portal) -> None:
+    portal.tail, portal.more = "", "every 600s, again"
+    portal.open()
+    expect(portal.page.locator("#output-poll[hx-get]")).to_have_count(1)
+    portal.text = "begun\n"
+    portal.page.wait_for_timeout(300)
+    assert portal.asked == [""]
+    portal.page.evaluate(
+        """() => {
+            const region = document.createElement("div");
+            region.id = "live-job-7";
+            document.body.append(region);
+            htmx.swap(region, "<p>Running</p>", {swapStyle: "innerHTML"});
+        }"""
+    )
+    shows(portal, "begun\n")
+    assert portal.sockets == []
