@@ -9,10 +9,11 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tests.bench import memory, report, table, world
+from tests.bench import memory, planes, report, table, world
 from tests.e2e.waiting import free_port
 
-PARTS = ("pages", "load", "live", "sockets", "memory")
+PARTS = ("pages", "load", "live", "sockets", "memory", "planes")
+WITHOUT_DJANGO = {"memory", "planes"}
 
 
 def main(wanted: list[str]) -> int:
@@ -23,12 +24,14 @@ def main(wanted: list[str]) -> int:
         return 2
     with tempfile.TemporaryDirectory() as folder:
         result = Path(folder) / "tables.json"
-        code = _with_django([part for part in parts if part != "memory"], result)
+        code = _with_django([part for part in parts if part not in WITHOUT_DJANGO], result)
         if code:
             return code
         about, tables = report.read(result)
     if "memory" in parts:
         tables.append(table.collect("Memory of `make run`, nothing to do", memory.HEADS, memory.measure()))
+    if "planes" in parts:
+        tables.append(table.collect(planes.TITLE, planes.HEADS, planes.measure()))
     text = report.markdown(about, tables)
     if set(parts) == set(PARTS):
         report.write(text)
