@@ -47,7 +47,12 @@ class Seen:
 
 
 class Sink(Protocol):
-    """Takes objects somewhere. Raises TemporaryError and PermanentError only; every verb may be repeated."""
+    """Takes objects somewhere. Raises TemporaryError and PermanentError only; every verb may be repeated.
+
+    `live` says that what it reads is what an API server holds, with status.
+    """
+
+    live: bool
 
     def read(self, batch: Batch) -> Seen:
         """Look; change nothing. Whole or an error."""
@@ -64,6 +69,8 @@ class Sink(Protocol):
 
 class ServerSideApply:
     """Straight to an API server. A pass that finds all as wanted costs one list per scope."""
+
+    live = True
 
     def __init__(self, client: KubeClient) -> None:
         self._client = client
