@@ -43,6 +43,8 @@ class PoolSpec:
     # Machines that are to go. Nothing new runs on them, and what runs may end: until then a step that runs
     # things on them is not in sync. Steps that only hold them may hold them or not: both are in sync.
     leaving: tuple[str, ...] = ()
+    # how many nodes, where the outside picks the machines; 0: `machines` says which
+    count: int = 0
 
 
 @dataclass(frozen=True, slots=True)

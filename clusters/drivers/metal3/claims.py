@@ -12,7 +12,7 @@ from clusters.drivers.metal3.hosts import CLAIM, Host
 from clusters.drivers.metal3.settings import Metal3Settings
 from clusters.kube import marks
 from clusters.kube.objects import READY, Readiness, Wanted, condition_of, is_current
-from clusters.kube.sinks import Batch, Scope, Seen, deleting
+from clusters.kube.sinks import Scope, deleting
 from clusters.kube.step import Clients, ObjectsStep
 from clusters.provisioning.steps import Change, ClusterSpec, Observed, PoolSpec, StepContext
 from portal.lib.errors import PermanentError
@@ -58,6 +58,9 @@ class ClaimsStep:
             return replace(seen, facts=_clean(by_machine, ctx.spec))
         if failed := self._failed(by_machine, ctx.spec):
             return replace(seen, in_sync=False, ready=False, reason=failed.reason, message=failed.message)
+        if seen.reason == "Finalizer" and (wiping := seen.facts.get("wiping")):
+            message = f"Machines are wiped before they are given back. {wiping}."
+            return replace(seen, reason="MachinesWiping", message=message)
         return seen
 
     def apply(self, ctx: StepContext) -> None:
@@ -149,24 +152,16 @@ class _Claims(ObjectsStep):
             name: (one["metadata"].get("annotations") or {}).get(shapes.CLEAN_SINCE, "")
             for name, one in by_machine.items()
         }
-        going = (self._by_machine.get(name) for name, one in by_machine.items() if deleting(one))
+        held = [self._by_machine.get(name) for name, one in by_machine.items() if deleting(one)]
+        going = [host for host in held if host is not None]
+        states = (f"{host.name} is {host.trouble or host.state}" for host in going if not host.wiped)
         told = {
             "machines": ",".join(sorted(by_machine)),
             "clean_since": hosts.pairs(since),
-            "wiped": hosts.pairs({host.name: host.wiped for host in going if host}),
+            "wiped": hosts.pairs({host.name: host.wiped for host in going}),
+            "wiping": "; ".join(sorted(states)),
         }
         return {name: text for name, text in told.items() if text}
-
-    def judge(self, ctx: StepContext, batch: Batch, seen: Seen) -> Observed:
-        """As ObjectsStep; a claim that only waits for the wipe of its host says so."""
-        told = super().judge(ctx, batch, seen)
-        going = (self._by_machine.get(_machine_of(one)) for one in seen.ours.values() if deleting(one))
-        wipes = [host for host in going if host is not None and not host.wiped]
-        if told.reason != "Finalizer" or not wipes:
-            return told
-        states = "; ".join(sorted(f"{host.name} is {host.trouble or host.state}" for host in wipes))
-        message = f"Machines are wiped before they are given back. {states}."
-        return replace(told, reason="MachinesWiping", message=message)
 
     def _wanted(self, machine: str, spec: ClusterSpec, pool: PoolSpec) -> Wanted:
         host = self._by_machine.get(machine)
