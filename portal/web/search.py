@@ -12,7 +12,7 @@ from portal.lib.types import JSONDict
 from tenants.web import TenantRequest, in_tenant
 
 LONGEST = 200
-MOST = 20  # of each kind; whoever needs more has the lists with their filters
+MOST = 10  # of each kind; whoever needs more has the lists with their filters
 
 
 @require_safe

@@ -98,6 +98,6 @@ def test_results_are_bounded_and_cost_the_same(client: Client, tenant: Tenant, o
             text = find(client, "many")
         counts.append(len(queries))
     assert len(set(counts)) == 1
-    assert "the newest 20" in text
-    assert text.count(">many-") == 20
+    assert "the newest 10" in text
+    assert text.count(">many-") == 10
     assert "jobs/?who=everyone&amp;text=many" in text
