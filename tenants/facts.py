@@ -25,6 +25,7 @@ NAMES: Mapping[str, Words] = {
     "form": gettext_lazy("form"),
     "jobs_end": gettext_lazy("jobs end"),
     "job": gettext_lazy("job"),
+    "kubernetes_role": gettext_lazy("role in Kubernetes"),
     "machines": gettext_lazy("machines"),
     "name": gettext_lazy("name"),
     "nodes": gettext_lazy("nodes"),
@@ -42,6 +43,7 @@ NAMES: Mapping[str, Words] = {
     "reason": gettext_lazy("reason"),
     "role": gettext_lazy("role"),
     "scopes": gettext_lazy("scopes"),
+    "service_account": gettext_lazy("ServiceAccount"),
     "since": gettext_lazy("from"),
     "slug": gettext_lazy("short name"),
     "slurm_job_id": gettext_lazy("Slurm's number"),
@@ -56,7 +58,7 @@ NAMES: Mapping[str, Words] = {
     "why": gettext_lazy("why"),
 }
 # By which programs find things again: nobody reads them, and the export has them.
-UNREAD = frozenset({"mark", "order", "plan", "plan_hash", "up_to"})
+UNREAD = frozenset({"kubeconfig", "mark", "order", "plan", "plan_hash", "up_to"})
 ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f-]{22}|[0-9a-f]{32,}")
 MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d")
 WAYS: Mapping[str, Words] = {

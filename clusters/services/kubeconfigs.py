@@ -88,7 +88,11 @@ def revoke(*, actor: Actor, grant: KubeconfigGrant) -> bool:
     if not is_own(actor, grant) and not may(actor, Action.MANAGE_PEOPLE):
         raise NotAllowed(_("This kubeconfig belongs to somebody else."), hint=_("Ask an admin to revoke it."))
     with command("kubeconfig.revoked", actor=actor, target=grant.cluster) as done:
-        done.detail = {"kubeconfig": str(grant.pk), "account": grant.account.name}
+        done.detail = {
+            "kubeconfig": str(grant.pk),
+            "service_account": grant.account.name,
+            "owner": str(grant.account.membership.user),
+        }
         hit = KubeconfigGrant.objects.filter(pk=grant.pk, revoked_at=None).update(revoked_at=clock.now())
         if not hit:
             raise WrongState(_("This kubeconfig is revoked already."))
@@ -210,8 +214,8 @@ def _confirm(actor: Actor, grant: KubeconfigGrant, expires_at: dt.datetime) -> N
     with command("kubeconfig.issued", actor=actor, target=grant.cluster) as done:
         done.detail = {
             "kubeconfig": str(grant.pk),
-            "account": grant.account.name,
-            "role": grant.role,
+            "service_account": grant.account.name,
+            "kubernetes_role": grant.role,
             "expires_at": expires_at.isoformat(),
         }
         hit = KubeconfigGrant.objects.filter(pk=grant.pk, revoked_at=None).update(expires_at=expires_at)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
 import os
 import pwd
 import re
 import secrets
 import shutil
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -116,6 +118,9 @@ def prepare(layout: Layout) -> None:
         folder(path, 0o700, owner)
     folder(layout.data / "clusters", 0o711)
     folder(layout.kube, 0o755)
+    # until the set-up has looked, nobody is told to install something
+    note = {"state": "building", "text": "", "since": int(time.time())}
+    (layout.kube / "state.json").write_text(json.dumps(note), encoding="utf-8")
     folder(layout.app, 0o755)
     folder(layout.static, 0o755, owner)
     _key(layout.keys / "secret", secrets.token_urlsafe(64), owner)

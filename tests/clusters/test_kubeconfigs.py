@@ -96,7 +96,7 @@ def test_nothing_of_the_token_is_stored_and_issue_and_revoke_are_in_the_trail(
     rows = list(AuditEvent.objects.filter(verb__startswith="kubeconfig.").order_by("pk"))
     assert [row.verb for row in rows] == ["kubeconfig.issued", "kubeconfig.revoked"]
     assert {row.detail["kubeconfig"] for row in rows} == {str(made.grant.pk)}
-    assert rows[0].detail["role"] == "cluster-admin"
+    assert rows[0].detail["kubernetes_role"] == "cluster-admin"
     assert "token." not in repr([row.detail for row in rows])
     assert "token." not in repr(KubeconfigGrant.objects.values().get())
     with pytest.raises(WrongState, match="revoked already"):
