@@ -134,7 +134,7 @@ CACHES = {
 CHANNEL_LAYERS = {
     "default": {
         # By subscription: one connection a process. The other layer's queues in Redis hold 100 messages for
-        # a process and drop the rest (measured: of 200 topics that change at once many are lost). Here a
+        # a process and drop the rest (when 200 topics changed at once, sockets waited in vain). Here a
         # message is lost only with the connection, and every page asks by itself within 30 s.
         "BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer",
         "CONFIG": {
