@@ -155,6 +155,50 @@ def test_a_form_goes_through_after_signing_in_again_in_another_tab(members: Page
     expect(members.get_by_text("ida@example.org").first).to_be_visible()
 
 
+def test_what_was_typed_is_there_again_after_the_session_was_lost(nora: Person) -> None:
+    members = nora.page
+    nora.allow("401")
+    members.goto("/t/lab-north/members/invite/")
+    members.get_by_label("E-mail address").fill("eva@example.org")
+    members.get_by_label("Admin: orders").check()
+    members.context.clear_cookies(name="sessionid")
+    members.get_by_role("button", name="Make the invitation").click()
+    expect(members.get_by_role("heading", name="Your session ended")).to_be_visible()
+    members.get_by_role("link", name="Sign in again").click()  # the provider still knows her
+    members.wait_for_url(re.compile("/members/invite/$"))
+    expect(members.get_by_label("E-mail address")).to_have_value("eva@example.org")
+    expect(members.get_by_label("Admin: orders")).to_be_checked()
+    members.get_by_role("button", name="Make the invitation").click()
+    expect(members.get_by_text("eva@example.org").first).to_be_visible()
+    members.goto("/t/lab-north/members/invite/")
+    expect(members.get_by_label("E-mail address")).to_have_value("")
+
+
+def test_a_page_in_german_says_times_and_its_own_words_in_german(members: Page) -> None:
+    members.goto("/t/lab-north/members/")
+    members.get_by_role("button", name="Nora Berg").click()
+    members.get_by_role("button", name="Deutsch").click()
+    expect(members.get_by_role("heading", name="Mitglieder", exact=True)).to_be_visible()
+    expect(members.locator("html")).to_have_attribute("lang", "de")
+    expect(members.locator("time[data-relative]").first).to_have_text(
+        re.compile(r"^(jetzt|vor \d+ (Sek|Min)\.)$")
+    )
+    expect(members.locator("[data-zone]")).to_have_text(re.compile("^Zeiten in "))
+
+
+def test_a_new_invitation_ends_in_seven_days(members: Page) -> None:
+    members.goto("/t/lab-north/members/invite/")
+    members.get_by_label("E-mail address").fill("tom@example.org")
+    members.get_by_role("button", name="Make the invitation").click()
+    expect(members.get_by_text("in 7 days")).to_be_visible()
+
+
+def test_the_address_of_a_tenant_is_whole_in_its_switch(members: Page) -> None:
+    members.goto("/t/lab-north/members/")
+    small = members.locator(".switcher small")
+    assert small.evaluate("element => element.scrollWidth <= element.clientWidth")
+
+
 def test_the_theme_is_kept_and_comes_with_the_page(members: Page) -> None:
     members.goto("/t/lab-north/members/")
     ground = "() => getComputedStyle(document.body).backgroundColor"
