@@ -31,6 +31,7 @@ from portal.lib.errors import PermanentError, TemporaryError
 MEBIBYTE = 1024 * 1024
 DEFAULT_LIMIT = 256 * MEBIBYTE
 CHUNK = 256 * 1024
+FRESH = 5.0  # seconds for which a connection is taken to be alive after an answer
 
 
 class NotSent(TemporaryError):
@@ -213,6 +214,7 @@ class Outside:
         self._authorities = authorities
         self._tls = tls
         self._pooled = _session(authorities, connections, tls)
+        self._answered = -FRESH
 
     def send(
         self,
@@ -223,11 +225,13 @@ class Outside:
         body: bytes | None = None,
         timeout: float | None = None,
         limit: int | None = None,
+        reuse: bool = False,
     ) -> Answer:
         """Send once and return the whole answer. Raises NotSent, NoAnswer or TooLarge.
 
         Only reads reuse a connection: one that the other side just closed would leave it unclear
-        whether a change was seen. (Nothing asks for "Connection: close": slurmrestd 22.05 then hangs up
+        whether a change was seen. A change that may be asked for twice can `reuse` one that was answered on
+        a moment ago. (Nothing asks for "Connection: close": slurmrestd 22.05 then hangs up
         on one submit in four before it answers, though it took the job.)
         """
         seconds = timeout or self.timeout
@@ -236,7 +240,7 @@ class Outside:
         try:
             with (
                 deadline.running(),
-                self._session_for(method) as session,
+                self._session_for(method, reuse=reuse) as session,
                 session.request(
                     method,
                     self.base_url + path,
@@ -252,6 +256,7 @@ class Outside:
             raise _say_what_failed(error, deadline) from error
         if deadline.passed:  # a body without a length ends where it was cut
             raise NoAnswer("NoAnswerInTime", "The answer took too long.", timed_out=True)
+        self._answered = time.monotonic()
         return replace(answer, seconds=time.monotonic() - began)
 
     def close(self) -> None:
@@ -259,8 +264,9 @@ class Outside:
         self._pooled.close()
 
     @contextlib.contextmanager
-    def _session_for(self, method: str) -> Iterator[requests.Session]:
-        if method in {"GET", "HEAD"}:
+    def _session_for(self, method: str, *, reuse: bool) -> Iterator[requests.Session]:
+        is_alive = time.monotonic() - self._answered < FRESH
+        if method in {"GET", "HEAD"} or (reuse and is_alive):
             yield self._pooled
         else:
             with _session(self._authorities, 1, self._tls) as fresh:

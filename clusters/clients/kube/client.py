@@ -22,6 +22,7 @@ PAGE = 500
 MOST_PAGES = 200
 MOST_STARTS = 3
 LIMIT = 64 * MEBIBYTE
+SAME_TWICE = frozenset({"PATCH", "DELETE"})  # applied, or deleted by uid
 JSON = "application/json"
 APPLY = "application/apply-patch+yaml"  # JSON is YAML
 
@@ -206,7 +207,12 @@ class KubeClient:
         headers = {**self._headers(), "Content-Type": kind}
         try:
             return self._outside.send(
-                method, path, headers=headers, body=msgspec.json.encode(body), limit=LIMIT
+                method,
+                path,
+                headers=headers,
+                body=msgspec.json.encode(body),
+                limit=LIMIT,
+                reuse=method in SAME_TWICE,
             )
         except (NoAnswer, NotSent) as error:
             raise errors.NotReachable(error.message) from error
@@ -234,10 +240,11 @@ class _Behind(Outside):
         body: bytes | None = None,
         timeout: float | None = None,
         limit: int | None = None,
+        reuse: bool = False,
     ) -> Answer:
         """See Outside."""
         both = {**self._own, **headers}
-        return super().send(method, path, headers=both, body=body, timeout=timeout, limit=limit)
+        return super().send(method, path, headers=both, body=body, timeout=timeout, limit=limit, reuse=reuse)
 
 
 def _object(answer: Answer) -> dict[str, Any]:
