@@ -8,6 +8,7 @@ from django.contrib.auth.models import AnonymousUser
 from django.db import DatabaseError, connection, models, transaction
 from django.test import Client, RequestFactory
 
+from portal.lib import clock
 from tenants.actor import Actor
 from tenants.models import AuditEvent, Tenant
 from tenants.operations import OperationsAdmin, operations
@@ -60,6 +61,22 @@ def test_lists_and_searches_work(
     if row is not None:
         assert client.get(f"{url}{row.pk}/change/").status_code == 200
         assert client.get(f"{url}{row.pk}/delete/").status_code == 403
+
+
+def test_lists_have_our_pages_and_badges(client: Client) -> None:
+    sign_in(client, make_operator())
+    made = [Tenant(name=f"T{i:03}", slug=f"t{i:03}", terms_accepted_at=clock.now()) for i in range(60)]
+    made[0].suspended_at = clock.now()
+    Tenant.objects.bulk_create(made)
+    first = client.get("/operations/tenants/tenant/").content.decode()
+    assert "60 tenants · page 1 of 2" in first
+    assert 'rel="next" href="?p=2"' in first
+    assert 'class="paginator"' not in first
+    assert first.count('class="badge tone-green"') == 49
+    assert 'class="badge tone-neutral"' in first
+    second = client.get("/operations/tenants/tenant/", {"p": "2", "q": "t"}).content.decode()
+    assert 'rel="prev" href="?p=1&amp;q=t"' in second
+    assert 'rel="next"' not in second
 
 
 def test_no_password_pages_and_no_form_to_sign_in(client: Client) -> None:

@@ -260,3 +260,21 @@ def test_texts_are_not_escaped_as_html(ada: User, tenant: Tenant) -> None:
     Tenant.objects.update(name="R&D <lab>")
     invitations.invite(actor=actor_for(ada, Tenant.objects.get()), email="rui@example.org", role="member")
     assert '"R&D <lab>"' in text_of(OutboxMail.objects.get())
+
+
+@pytest.mark.parametrize(
+    ("mode", "sent", "told"),
+    [
+        ("production", True, "The person gets a mail with a link."),
+        ("production", False, "No mail leaves this portal"),
+        ("demo", False, 'in <a href="/demo/mailbox/">the demo\'s mailbox</a>'),
+    ],
+)
+def test_the_form_says_where_the_mail_goes(
+    client: Client, ada: User, tenant: Tenant, settings: Settings, mode: str, sent: bool, told: str
+) -> None:
+    settings.MODE, settings.MAIL_IS_SENT = mode, sent
+    sign_in(client, ada)
+    page = client.get("/t/aurora/members/invite/").content.decode().replace("&#x27;", "'")
+    assert told in page
+    assert ("No mail leaves" in page) is not sent

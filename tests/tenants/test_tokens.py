@@ -206,6 +206,7 @@ def test_the_page_shows_a_token_once(ada: User, tenant: Tenant) -> None:
     assert found
     assert found[0] not in kept  # sealed on its way from page to page
     assert f'data-copy="{found[0]}"' in page
+    assert "Bearer $TOKEN" in page  # the name that README and docs use
     assert tokens.actor_of_token(found[0]) is not None
     again = browser.get("/t/aurora/tokens/").content.decode()
     assert found[0] not in again
