@@ -7,11 +7,19 @@ from typing import cast
 from clusters.drivers.vcluster_nodes.auto import AutoNodesStep
 from clusters.drivers.vcluster_nodes.claimed import ClaimedNodesStep
 from clusters.drivers.vcluster_nodes.settings import NodesSettings
-from clusters.drivers.vcluster_nodes.stock import StockStep, stock
+from clusters.drivers.vcluster_nodes.stock import Stock, StockStep, read_stock
 from clusters.kube.step import Clients
 from clusters.provisioning.steps import Step
 
-__all__ = ["AutoNodesStep", "ClaimedNodesStep", "NodesSettings", "StockStep", "steps", "stock"]
+__all__ = [
+    "AutoNodesStep",
+    "ClaimedNodesStep",
+    "NodesSettings",
+    "Stock",
+    "StockStep",
+    "read_stock",
+    "steps",
+]
 
 
 def steps(settings: NodesSettings, clients: Clients) -> tuple[Step, ...]:

@@ -28,7 +28,7 @@ class Stock:
         return max(self.total - self.claimed, 0)
 
 
-def stock(client: KubeClient) -> dict[str, Stock]:
+def read_stock(client: KubeClient) -> dict[str, Stock]:
     """Every NodeType that is available, by name; one list. An order reserves against this."""
     found = {}
     for one in client.list(NODE_TYPE):
@@ -75,7 +75,7 @@ class StockStep:
         for one in held:
             kind = one["spec"].get("typeRef", "")
             missing[kind] = missing.get(kind, 0) - 1
-        free = stock(client)
+        free = read_stock(client)
         unknown = sorted(name for name, count in missing.items() if count > 0 and name not in free)
         if unknown:
             error = _unknown(unknown)
@@ -90,7 +90,7 @@ class StockStep:
 
     def apply(self, ctx: StepContext) -> None:
         """There is nothing to ask for; what nobody can give is said."""
-        free = stock(self._clients(ctx))
+        free = read_stock(self._clients(ctx))
         if unknown := sorted(self._settings.wanted(ctx.spec).keys() - free.keys()):
             raise _unknown(unknown)
 
