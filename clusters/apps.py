@@ -16,13 +16,15 @@ class ClustersConfig(AppConfig):
         """Models can be imported from here on."""
         from clusters import kinds  # noqa: F401, PLC0415  # registers the live kinds
         from clusters.services import identities, kubeconfigs  # noqa: PLC0415
-        from tenants import audit, hooks  # noqa: PLC0415
+        from clusters.words import stored_order  # noqa: PLC0415
+        from tenants import audit, facts, hooks  # noqa: PLC0415
 
         hooks.membership_changed.append(identities.membership_changed)
         hooks.tenant_changed.append(identities.tenant_changed)
         hooks.membership_changed.append(kubeconfigs.membership_changed)
         hooks.tenant_changed.append(kubeconfigs.tenant_changed)
         hooks.accounts.append(identities.accounts_of)
+        facts.THINGS["order"] = stored_order
         audit.register_verbs(
             {
                 "order.submitted": _("ordered"),

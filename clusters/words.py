@@ -6,6 +6,8 @@ import datetime as dt
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from django.conf import settings
+from django.utils import translation
 from django.utils.translation import get_language, gettext_noop, pgettext
 from django.utils.translation import gettext as _
 
@@ -70,6 +72,16 @@ def is_phase(cluster: Cluster) -> str:
     """In which phase it is: a refusal's sentence."""
     phase = in_a_sentence(cluster.get_phase_display())
     return _("%(cluster)s is %(phase)s.") % {"cluster": cluster.name, "phase": phase}
+
+
+def stored_order(label: str) -> str:
+    """An order as an audit row calls it, in English, in the reader's language."""
+    for kind in OrderKind:
+        with translation.override(settings.LANGUAGE_CODE):
+            english = str(kind.label)
+        if label.startswith(f"{english} "):
+            return f"{kind.label} {label.removeprefix(english).strip()}"
+    return label
 
 
 @dataclass(frozen=True, slots=True)

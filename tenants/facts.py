@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, pgettext_lazy
@@ -75,6 +75,8 @@ KINDS: Mapping[str, Words] = {
     "anonymous": pgettext_lazy("kind of actor", "nobody known"),
 }
 LONGEST = 300
+# By type of thing: its stored name in the reader's language. Upper layers add theirs in AppConfig.ready.
+THINGS: dict[str, Callable[[str], str]] = {}
 
 
 def facts_of(event: AuditEvent) -> Iterator[tuple[str, str]]:
@@ -94,7 +96,7 @@ def thing_of(event: AuditEvent) -> str:
     if event.target_type == "membership" and " in " in label:
         person, _in, tenant = label.rpartition(" in ")
         return _("%(person)s in %(tenant)s") % {"person": person, "tenant": tenant}
-    return label
+    return THINGS[event.target_type](label) if event.target_type in THINGS else label
 
 
 def way_of(event: AuditEvent) -> str:

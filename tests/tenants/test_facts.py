@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from django.test import Client
+from django.utils import translation
 
 from tenants.facts import facts_of, thing_of
 from tenants.models import AuditEvent
@@ -46,6 +47,15 @@ def test_a_submission_is_called_by_its_jobs_name() -> None:
     assert thing_of(event("submission", "Submission fh-77-ab")) == ""
     assert thing_of(event("submission", "train-7b")) == "train-7b"
     assert thing_of(event("cluster", "gpu-a")) == "gpu-a"
+
+
+def test_things_are_called_in_the_readers_language() -> None:
+    with translation.override("de"):
+        assert thing_of(event("order", "New cluster gpu-a")) == "Neuer Cluster gpu-a"
+        assert thing_of(event("order", "Something else")) == "Something else"
+        assert thing_of(event("invitation", "Invitation of a@b.example")) == "Einladung von a@b.example"
+        assert list(facts_of(event(role="admin"))) == [("Rolle", "Administrator")]
+    assert thing_of(event("order", "New cluster gpu-a")) == "New cluster gpu-a"
 
 
 @pytest.mark.django_db
