@@ -23,6 +23,8 @@ from clusters.services.secrets import secrets_for
 from clusters.services.unix_ids import ports_of
 from portal.lib.crypto import unseal
 
+THEY_PICK = frozenset({"vcluster_nodes"})  # drivers whose outside system picks the machines
+
 
 def flavor_spec(flavor: Flavor) -> FlavorSpec:
     """A flavor as drivers see it."""
@@ -51,8 +53,11 @@ def cluster_spec(cluster: Cluster) -> ClusterSpec:
         installation=settings.INSTALLATION,
         pools=tuple(
             spec
-            for spec in map(_pool_spec, sorted(pools, key=lambda pool: pool.name))
-            if spec.machines or spec.leaving
+            for spec in (
+                _pool_spec(pool, they_pick=they_pick(cluster.site))
+                for pool in sorted(pools, key=lambda pool: pool.name)
+            )
+            if spec.machines or spec.leaving or spec.count
         ),
         accounts=tuple(_account_specs(SlurmIdentity.objects.filter(cluster=cluster).order_by("uid"))),
         gid=cluster.gid or 0,
@@ -60,7 +65,12 @@ def cluster_spec(cluster: Cluster) -> ClusterSpec:
     )
 
 
-def _pool_spec(pool: NodePool) -> PoolSpec:
+def they_pick(site: Site) -> bool:
+    """Whether the outside picks machines at the site, so that an allocation follows what was seen."""
+    return not THEY_PICK.isdisjoint(map(str, site.drivers.values()))
+
+
+def _pool_spec(pool: NodePool, *, they_pick: bool) -> PoolSpec:
     def names(stage: AllocationStage) -> tuple[str, ...]:
         live = (one for one in pool.allocations.all() if one.released_at is None and one.stage == stage)
         return tuple(sorted(allocation.machine.name for allocation in live))
@@ -70,6 +80,7 @@ def _pool_spec(pool: NodePool) -> PoolSpec:
         flavor=flavor_spec(pool.flavor),
         machines=names(AllocationStage.HELD),
         leaving=names(AllocationStage.LEAVING),
+        count=pool.count if they_pick else 0,
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from contextlib import suppress
 from urllib.parse import urlencode
 
@@ -68,6 +69,12 @@ class NetrisClient:
     def add_server_cluster(self, wish: ServerClusterWish) -> None:
         """Ask for a server cluster, with a VPC, V-Nets and subnets of its own."""
         self._session.change("POST", CLUSTERS, wire.write_server_cluster(wish))
+
+    @staticmethod
+    def text_of(wish: ServerClusterWish | AclWish) -> str:
+        """What `add_server_cluster` or `add_acl` would send, for people to read."""
+        body = wire.write_acl(wish) if isinstance(wish, AclWish) else wire.write_server_cluster(wish)
+        return json.dumps({name: value for name, value in body.items() if value is not None}, indent=2)
 
     def set_servers(self, number: int, tags: tuple[str, ...], servers: tuple[Named, ...]) -> None:
         """Give a server cluster exactly these tags and these servers."""

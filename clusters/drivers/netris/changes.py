@@ -6,7 +6,15 @@ from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
 from clusters.clients.netris.client import NetrisClient
-from clusters.clients.netris.models import Named, Server, ServerCluster, ServerClusterWish, Template, Vpc
+from clusters.clients.netris.models import (
+    Gateway,
+    Named,
+    Server,
+    ServerCluster,
+    ServerClusterWish,
+    Template,
+    Vpc,
+)
 from clusters.drivers.netris import addresses, marks
 from clusters.drivers.netris.look import View, difference
 from clusters.drivers.netris.settings import NetrisSettings
@@ -18,20 +26,34 @@ Thing = TypeVar("Thing", Named, Template)
 
 def create(client: NetrisClient, view: View, spec: ClusterSpec, settings: NetrisSettings) -> None:
     """Ask for the server cluster. Raises PermanentError for whatever the controller does not have."""
-    template = _one(client.templates(), settings.template, "template", "netris.template")
+    template = template_of(client, settings)
     gateways = addresses.gateways_for(template, spec, settings)
     if gateways:
         _check_free(client, view, spec)
-    client.add_server_cluster(
-        ServerClusterWish(
-            name=spec.name,
-            tenant=_one(client.tenants(), settings.tenant, "tenant", "netris.tenant"),
-            site=_one(client.sites(), settings.site, "site", "netris.site"),
-            template=Named(template.id, template.name),
-            tags=tuple(sorted(marks.tags_of(spec))),
-            servers=_servers(client, _machines(spec), settings),
-            gateways=gateways,
-        )
+    client.add_server_cluster(wish_for(client, spec, settings, template, gateways))
+
+
+def template_of(client: NetrisClient, settings: NetrisSettings) -> Template:
+    """The site's template. Raises PermanentError FabricUnknown."""
+    return _one(client.templates(), settings.template, "template", "netris.template")
+
+
+def wish_for(
+    client: NetrisClient,
+    spec: ClusterSpec,
+    settings: NetrisSettings,
+    template: Template,
+    gateways: tuple[Gateway, ...],
+) -> ServerClusterWish:
+    """The server cluster, with the controller's ids. Raises PermanentError FabricUnknown, ServerUnknown."""
+    return ServerClusterWish(
+        name=spec.name,
+        tenant=_one(client.tenants(), settings.tenant, "tenant", "netris.tenant"),
+        site=_one(client.sites(), settings.site, "site", "netris.site"),
+        template=Named(template.id, template.name),
+        tags=tuple(sorted(marks.tags_of(spec))),
+        servers=_servers(client, _machines(spec), settings),
+        gateways=gateways,
     )
 
 

@@ -7,11 +7,11 @@ from collections.abc import Callable
 
 from clusters.clients.netris.client import NetrisClient
 from clusters.clients.netris.models import ServerCluster
-from clusters.drivers.netris import changes
-from clusters.drivers.netris.look import FAILED, READY, View, difference, look, problem
+from clusters.drivers.netris import changes, telling
+from clusters.drivers.netris.look import FAILED, READY, View, look, problem
 from clusters.drivers.netris.sessions import client_for
 from clusters.drivers.netris.settings import NetrisSettings
-from clusters.provisioning.steps import ClusterSpec, Observed, StepContext
+from clusters.provisioning.steps import Change, ClusterSpec, Observed, StepContext
 from portal.lib.errors import PermanentError, TemporaryError
 
 Clients = Callable[[NetrisSettings, StepContext], NetrisClient]
@@ -55,9 +55,9 @@ class FabricStep:
             return Observed(True, reason=trouble.reason, message=trouble.message, facts=_facts(view, ctx))
         if view.cluster is None:
             return Observed(True, reason="Removing", message="A VPC or ACLs of the cluster are left.")
-        in_sync = difference(view, ctx.spec, self._settings).is_none
-        reason, message = _progress(client, view, in_sync=in_sync)
-        return Observed(True, in_sync, not reason, reason, message, facts=_facts(view, ctx))
+        differing = tuple(telling.differences(view, ctx.spec, self._settings))
+        reason, message = _progress(client, view, in_sync=not differing)
+        return Observed(True, not differing, not reason, reason, message, differing, facts=_facts(view, ctx))
 
     def apply(self, ctx: StepContext) -> None:
         """Make the server cluster, or bring its members, its VPC's tags and its ACLs to the spec."""
@@ -72,6 +72,14 @@ class FabricStep:
         else:
             changes.remove(client, view, ctx.spec)
             raise TemporaryError("Removing", "What is left of an earlier fabric is removed first.")
+
+    def preview(self, ctx: StepContext) -> tuple[Change, ...]:
+        """See Previews."""
+        client = self._clients(self._settings, ctx)
+        view = look(client, ctx.spec)
+        if trouble := problem(client, view, ctx.spec, self._settings):
+            raise trouble
+        return telling.preview(client, view, ctx.spec, self._settings)
 
     def remove(self, ctx: StepContext) -> None:
         """Ask for the removal of ACLs and server cluster; of the VPC once the server cluster is gone."""
