@@ -1,4 +1,4 @@
-"""What the base of Kubernetes steps does beyond the contract: order, what is kept, what nobody can compare."""
+"""The base of Kubernetes steps where the contract does not look: order, what is kept, what is not compared."""
 
 from __future__ import annotations
 

@@ -61,6 +61,7 @@ class Replay(Outside):
         body: bytes | None = None,
         timeout: float | None = None,
         limit: int | None = None,
+        reuse: bool = False,
     ) -> Answer:
         self.asked.append((method, path, body))
         given = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
