@@ -134,7 +134,9 @@ class TenantOwned(models.Model):
     """Base of everything that belongs to one tenant."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT, related_name="+")
+    tenant = models.ForeignKey(
+        Tenant, verbose_name=gettext_lazy("tenant"), on_delete=models.PROTECT, related_name="+"
+    )
 
     objects = TenantQuerySet.as_manager()
     tenant_path = "tenant"
