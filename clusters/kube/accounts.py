@@ -22,6 +22,8 @@ MEMBER = "freehold.io/account"
 OWN_LABELS = "freehold.io/"
 BUILT_IN = "kubernetes.io/bootstrapping"
 SYSTEM = "kube-"  # namespaces of the control plane's own accounts
+LOOK, EDIT = "view", "edit"
+KINDS = (kinds.SERVICE_ACCOUNT, kinds.SECRET, kinds.CLUSTER_ROLE_BINDING, kinds.ROLE_BINDING)
 MOST_FOUND = 200
 Labels = Mapping[str, str]
 
@@ -43,23 +45,22 @@ class Survey:
 
 
 def ensure(client: KubeClient, *, name: str, role: str, labels: Labels) -> None:
-    """The account, bound to exactly this ClusterRole: view, edit or cluster-admin."""
+    """The account, with exactly the rights of this ClusterRole: view, edit or cluster-admin.
+
+    `edit` may take the place of any ServiceAccount of a namespace. So it is bound in each namespace but ours
+    and Kubernetes' own, and what is there is looked at everywhere; call again to follow new namespaces.
+    """
     mine = {**labels, MEMBER: name}
     client.apply(
         objects.manifest(kinds.SERVICE_ACCOUNT, name, {}, namespace=NAMESPACE, labels=mine),
         kinds.SERVICE_ACCOUNT,
     )
-    wanted = _binding_name(name, role)
-    for binding in client.list(kinds.CLUSTER_ROLE_BINDING, labels=mine):
-        if binding["metadata"]["name"] != wanted:
-            _delete(client, kinds.CLUSTER_ROLE_BINDING, binding)
-    bound = {
-        "roleRef": {"apiGroup": RBAC, "kind": "ClusterRole", "name": role},
-        "subjects": [{"kind": "ServiceAccount", "name": name, "namespace": NAMESPACE}],
-    }
-    client.apply(
-        objects.manifest(kinds.CLUSTER_ROLE_BINDING, wanted, bound, labels=mine), kinds.CLUSTER_ROLE_BINDING
-    )
+    wanted = {str(_ref(one)): one for one in _bindings(client, name, role, mine)}
+    present = {str(_ref(one)): one for one in _own_bindings(client, mine)}
+    for key in present.keys() - wanted.keys():
+        _delete(client, present[key])
+    for key in wanted.keys() - present.keys():
+        client.apply(wanted[key], _ref(wanted[key]).kind)
 
 
 def issue(client: KubeClient, *, name: str, secret: str, seconds: int, labels: Labels) -> Issued:
@@ -86,7 +87,7 @@ def revoke(client: KubeClient, *, secret: str) -> None:
     """End the tokens that hang on this Secret; absent is fine."""
     found = client.get(Ref(kinds.SECRET, secret, NAMESPACE))
     if found is not None:
-        _delete(client, kinds.SECRET, found)
+        _delete(client, found)
 
 
 def remove(client: KubeClient, *, name: str, labels: Labels) -> None:
@@ -94,11 +95,10 @@ def remove(client: KubeClient, *, name: str, labels: Labels) -> None:
     mine = {**labels, MEMBER: name}
     found = client.get(Ref(kinds.SERVICE_ACCOUNT, name, NAMESPACE))
     if found is not None:
-        _delete(client, kinds.SERVICE_ACCOUNT, found)
-    for binding in client.list(kinds.CLUSTER_ROLE_BINDING, labels=mine):
-        _delete(client, kinds.CLUSTER_ROLE_BINDING, binding)
-    for secret in client.list(kinds.SECRET, namespace=NAMESPACE, labels=mine):
-        _delete(client, kinds.SECRET, secret)
+        _delete(client, found)
+    secrets = client.list(kinds.SECRET, namespace=NAMESPACE, labels=mine)
+    for one in (*_own_bindings(client, mine), *secrets):
+        _delete(client, one)
 
 
 def survey(client: KubeClient) -> Survey:
@@ -145,14 +145,40 @@ def kubeconfig(access: Access, *, cluster: str, user: str, issued: Issued) -> by
     return "\n".join((*lines, "")).encode("ascii")
 
 
-def _binding_name(name: str, role: str) -> str:
+def _bindings(client: KubeClient, name: str, role: str, labels: Labels) -> Iterator[Manifest]:
+    everywhere = LOOK if role == EDIT else role
+    yield _binding(kinds.CLUSTER_ROLE_BINDING, name, everywhere, labels)
+    if role == EDIT:
+        for namespace in client.list(kinds.NAMESPACE):
+            title = str(namespace["metadata"]["name"])
+            active = (namespace.get("status") or {}).get("phase") == "Active"
+            if active and title != NAMESPACE and not title.startswith(SYSTEM):
+                yield _binding(kinds.ROLE_BINDING, name, role, labels, namespace=title)
+
+
+def _binding(kind: Kind, name: str, role: str, labels: Labels, *, namespace: str = "") -> Manifest:
+    bound = {
+        "roleRef": {"apiGroup": RBAC, "kind": "ClusterRole", "name": role},
+        "subjects": [{"kind": "ServiceAccount", "name": name, "namespace": NAMESPACE}],
+    }
     # a binding's role cannot be changed, so each role has a binding of its own
-    return f"freehold:{name}:{role}"
+    return objects.manifest(kind, f"freehold:{name}:{role}", bound, namespace=namespace, labels=labels)
 
 
-def _delete(client: KubeClient, kind: Kind, found: Manifest) -> None:
-    meta = found["metadata"]
-    client.delete(Ref(kind, meta["name"], meta.get("namespace", "")), uid=str(meta["uid"]))
+def _own_bindings(client: KubeClient, labels: Labels) -> tuple[Manifest, ...]:
+    return (
+        *client.list(kinds.CLUSTER_ROLE_BINDING, labels=labels),
+        *client.list(kinds.ROLE_BINDING, labels=labels),
+    )
+
+
+def _ref(found: Manifest) -> Ref:
+    kind = next(kind for kind in KINDS if kind.kind == found["kind"])
+    return Ref(kind, found["metadata"]["name"], found["metadata"].get("namespace", ""))
+
+
+def _delete(client: KubeClient, found: Manifest) -> None:
+    client.delete(_ref(found), uid=str(found["metadata"]["uid"]))
 
 
 def _is_foreign(found: Manifest) -> bool:

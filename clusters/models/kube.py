@@ -30,6 +30,9 @@ class KubeAccount(models.Model):
     due_at = models.DateTimeField(
         null=True, blank=True, help_text="The member's role or right changed: to be followed from then."
     )
+    followed_at = models.DateTimeField(
+        null=True, blank=True, help_text="The API server was last made to match."
+    )
     attempts = models.PositiveIntegerField(default=0, help_text="Failures in a row to follow it.")
 
     objects = TenantQuerySet.as_manager()

@@ -39,6 +39,7 @@ ROLES = {
 HOURS = (1, 8, 24, 168)
 MOST_AT_ONCE = 20  # of one member in one cluster
 LOOK_AROUND = dt.timedelta(minutes=10)
+NEW_NAMESPACES = dt.timedelta(minutes=1)  # until who may edit may do so there too
 UNCONFIRMED = dt.timedelta(minutes=2)
 LONGEST_BACK_OFF = 300  # seconds
 
@@ -134,19 +135,23 @@ def follow(account_id: int) -> None:
             due_at=clock.now() + dt.timedelta(seconds=wait), attempts=account.attempts + 1
         )
         raise
-    KubeAccount.objects.filter(pk=account.pk, due_at=due).update(due_at=None, attempts=0)
+    rows = KubeAccount.objects.filter(pk=account.pk)
+    rows.update(followed_at=clock.now())
+    rows.filter(due_at=due).update(due_at=None, attempts=0)
 
 
 def due(now: dt.datetime) -> list[int]:
     """Accounts to follow: changed, with kubeconfigs that ended, or not looked around for a while."""
     ended = Q(expires_at__lte=now) | Q(expires_at=None, asked_at__lt=now - UNCONFIRMED)
     old = Q(cluster__kube_survey=None) | Q(cluster__kube_survey__seen_at__lt=now - LOOK_AROUND)
-    live = KubeconfigGrant.objects.filter(revoked_at=None, expires_at__gt=now, role=KubeRole.ADMIN)
+    live = KubeconfigGrant.objects.filter(revoked_at=None, expires_at__gt=now)
+    stale = Q(followed_at=None) | Q(followed_at__lt=now - NEW_NAMESPACES)
     over = KubeconfigGrant.objects.filter(ended, gone_at=None)
     rows = KubeAccount.objects.filter(cluster__wanted=True, cluster__deleted_at=None).filter(
         Q(due_at__lte=now)
         | Q(due_at=None, pk__in=over.values("account"))
-        | Q(old, due_at=None, pk__in=live.values("account"))
+        | Q(old, due_at=None, role=KubeRole.ADMIN, pk__in=live.values("account"))
+        | Q(stale, due_at=None, role=KubeRole.EDIT, pk__in=live.values("account"))
     )
     return list(rows.order_by("due_at", "pk").values_list("pk", flat=True))
 
@@ -207,6 +212,7 @@ def _ask(access: Access, grant: KubeconfigGrant, *, seconds: int) -> accounts.Is
         issued = accounts.issue(client, name=name, secret=grant.secret, seconds=seconds, labels=labels)
         if grant.role == KubeRole.ADMIN:
             _look_around(client, grant.cluster)
+    KubeAccount.objects.filter(pk=grant.account_id).update(followed_at=clock.now())
     return issued
 
 
@@ -232,7 +238,7 @@ def _end(grant: KubeconfigGrant) -> None:
 
 def _follow_working(client: KubeClient, account: KubeAccount, role: KubeRole) -> None:
     labels = _labels(account.cluster)
-    if account.role != role:
+    if account.role != role or role == KubeRole.EDIT:
         accounts.ensure(client, name=account.name, role=role, labels=labels)
         KubeAccount.objects.filter(pk=account.pk).update(role=role)
     now = clock.now()

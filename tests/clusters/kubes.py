@@ -29,6 +29,7 @@ class MemoryKube:
 
     def __init__(self) -> None:
         self.objects: dict[str, dict[str, Any]] = {}
+        self.namespaces = ["default", "freehold", "kube-system"]
         self.is_down = False
         self.asked: list[Manifest] = []
 
@@ -55,6 +56,8 @@ class MemoryKube:
     ) -> tuple[Manifest, ...]:
         """Those with these labels."""
         self._answer()
+        if kind.kind == "Namespace":
+            return tuple(_namespace(name) for name in self.namespaces)
         return tuple(
             one
             for one in list(self.objects.values())
@@ -81,6 +84,10 @@ class MemoryKube:
     def _answer(self) -> None:
         if self.is_down:
             raise NotReachable
+
+
+def _namespace(name: str) -> dict[str, Any]:
+    return {"kind": "Namespace", "metadata": {"name": name}, "status": {"phase": "Active"}}
 
 
 @contextlib.contextmanager

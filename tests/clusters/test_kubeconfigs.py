@@ -50,6 +50,13 @@ def issue(cluster: Cluster, user: User, hours: int = 8) -> kubeconfigs.Kubeconfi
     return kubeconfigs.issue(actor=actor_for(user, cluster.tenant), cluster=cluster, hours=hours)
 
 
+def rights(kube: MemoryKube) -> set[tuple[str, str]]:
+    """Namespace ("" for all) and role of each binding."""
+    bindings = [one for one in kube.objects.values() if one["kind"].endswith("RoleBinding")]
+    assert {one["subjects"][0]["name"] for one in bindings} <= set(kube.names("ServiceAccount"))
+    return {(one["metadata"].get("namespace", ""), one["roleRef"]["name"]) for one in bindings}
+
+
 @pytest.mark.parametrize(
     ("role", "bound"),
     [
@@ -63,10 +70,22 @@ def test_a_kubeconfig_has_the_role_of_its_person(
     cluster: Cluster, kube: MemoryKube, role: Role, bound: str
 ) -> None:
     made = issue(cluster, make_member(cluster.tenant, role))
-    (binding,) = [one for one in kube.objects.values() if one["kind"] == "ClusterRoleBinding"]
-    assert binding["roleRef"]["name"] == made.grant.role == bound
-    assert binding["subjects"][0]["name"] == made.grant.account.name
+    assert made.grant.role == bound
+    everywhere = "view" if bound == "edit" else bound
+    assert rights(kube) == {("", everywhere), *({("default", "edit")} if bound == "edit" else ())}
     assert kube.names("ServiceAccount") == [made.grant.account.name]
+
+
+def test_who_may_edit_may_do_so_in_new_namespaces_but_never_in_ours(
+    cluster: Cluster, kube: MemoryKube
+) -> None:
+    made = issue(cluster, make_member(cluster.tenant, Role.MEMBER))
+    kube.namespaces.append("training")
+    later = clock.now() + dt.timedelta(minutes=2)
+    assert kubeconfigs.due(later) == [made.grant.account_id]
+    kubeconfigs.follow(made.grant.account_id)
+    assert rights(kube) == {("", "view"), ("default", "edit"), ("training", "edit")}
+    assert kubeconfigs.due(clock.now()) == []
 
 
 def test_the_file_names_the_server_with_its_ca_and_holds_a_token_that_hangs_on_a_secret(
@@ -161,9 +180,9 @@ def test_another_role_is_bound_without_a_new_kubeconfig(cluster: Cluster, kube: 
     membership = Membership.objects.get(user=admin, tenant=cluster.tenant)
     owner = actor_for(owner_of(cluster.tenant), cluster.tenant)
     members.change_role(actor=owner, membership=membership, role=Role.VIEWER)
+    assert rights(kube) == {("", "cluster-admin")}
     kubeconfigs.follow(made.grant.account_id)
-    (binding,) = [one for one in kube.objects.values() if one["kind"] == "ClusterRoleBinding"]
-    assert binding["roleRef"]["name"] == "view"
+    assert rights(kube) == {("", "view")}
     assert kube.names("Secret") == [made.grant.secret]
 
 

@@ -30,8 +30,8 @@ from clusters.models import (
     StepStatus,
 )
 from clusters.services.clusters import retry, terminate_cluster
-from tenants.models import Tenant
-from tests.builders import actor_for, make_tenant, sign_in
+from tenants.models import Role, Tenant, User
+from tests.builders import actor_for, make_member, make_tenant, sign_in
 from tests.cases import case
 from tests.clusters.builders import approved_order, make_flavor, make_site, operator, owner_of
 from tests.clusters.drivers.lab import Lab, free_ids, free_ports, open_lab, until
@@ -78,12 +78,13 @@ def is_whole(cluster: Cluster) -> bool:
     return cluster.phase == Phase.READY and not steps.exclude(status=StepStatus.READY).exists()
 
 
-def download(cluster: Cluster, folder: Path) -> Path:
-    """The file that the owner's browser gets."""
-    browser = sign_in(Client(), owner_of(cluster.tenant))
+def download(cluster: Cluster, folder: Path, user: User | None = None) -> Path:
+    """The file that the owner's browser gets, or another member's."""
+    user = user or owner_of(cluster.tenant)
+    browser = sign_in(Client(), user)
     answer = browser.post(reverse("kubeconfig-issue", args=[cluster.tenant.slug, cluster.pk]), {"hours": "8"})
     assert answer.status_code == 200, answer.content
-    path = folder / f"{cluster.tenant.slug}.yaml"
+    path = folder / f"{cluster.tenant.slug}-{user.pk}.yaml"
     path.write_bytes(answer.content)
     return path
 
@@ -98,6 +99,11 @@ def kubectl(config: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
         timeout=60,
         env={"HOME": str(config.parent)},
     )
+
+
+def can(config: Path, *asked: str) -> bool:
+    """What the server says that this kubeconfig may do."""
+    return kubectl(config, "auth", "can-i", *asked).stdout.strip() == "yes"
 
 
 def access(config: Path, *, token_of: Path | None = None) -> Access:
@@ -157,6 +163,44 @@ def test_what_an_admin_made_inside_is_listed(lab: Lab, site: Site, tmp_path: Pat
         reverse("cluster-access", args=[cluster.tenant.slug, cluster.pk])
     )
     assert "default/backdoor" in page.content.decode()
+
+
+def test_a_member_edits_and_cannot_become_somebody_else(lab: Lab, site: Site, tmp_path: Path) -> None:
+    assets.link(lab.settings.programs)
+    cluster = build(make_tenant("Aurora"), site)
+    owner, member = owner_of(cluster.tenant), make_member(cluster.tenant, Role.MEMBER)
+    admin, config = download(cluster, tmp_path, owner), download(cluster, tmp_path, member)
+    account = KubeconfigGrant.objects.get(account__membership__user=owner).account.name
+    until(lambda: can(config, "create", "configmaps"), what="rights have come")
+    assert can(admin, "create", "serviceaccounts/token", "-n", "freehold")
+    assert can(admin, "impersonate", "serviceaccounts", "-n", "freehold")
+    for asked in (
+        ("create", "serviceaccounts/token", "-n", "freehold"),
+        ("impersonate", "serviceaccounts", "-n", "freehold"),
+        ("get", "secrets", "-n", "freehold"),
+        ("create", "pods", "-n", "freehold"),
+        ("get", "secrets", "-n", "kube-system"),
+        ("create", "clusterrolebindings"),
+    ):
+        assert not can(config, *asked), asked
+    assert can(config, "create", "serviceaccounts/token", "-n", "default")
+    as_admin = f"--as=system:serviceaccount:freehold:{account}"
+    refused = kubectl(config, "get", "nodes", as_admin)
+    assert "cannot impersonate" in refused.stderr
+    assert "forbidden" in kubectl(config, "create", "token", account, "-n", "freehold").stderr
+
+
+def test_its_controllers_do_their_work(lab: Lab, site: Site, tmp_path: Path) -> None:
+    assets.link(lab.settings.programs)
+    config = download(build(make_tenant("Aurora"), site), tmp_path)
+    until(lambda: kubectl(config, "create", "namespace", "short").returncode == 0, what="rights have come")
+    until(
+        lambda: "default" in kubectl(config, "get", "sa", "-n", "short").stdout, what="its account is there"
+    )
+    assert kubectl(config, "create", "configmap", "owner", "-n", "short").returncode == 0
+    assert kubectl(config, "delete", "namespace", "short", "--timeout=30s").returncode == 0
+    rules = kubectl(config, "get", "clusterrole", "edit", "-o", "jsonpath={.rules}").stdout
+    assert "configmaps" in rules
 
 
 def test_without_the_programs_jobs_run_and_the_page_says_what_is_missing(lab: Lab, site: Site) -> None:

@@ -35,10 +35,9 @@ def wanted(spec: ClusterSpec) -> tuple[tuple[Kind, Manifest], ...]:
     everywhere = [
         {"apiGroups": [""], "resources": ["nodes"], "verbs": WRITE},
         {"apiGroups": [""], "resources": ["nodes/status"], "verbs": ["patch"]},
-        {"apiGroups": [""], "resources": ["namespaces"], "verbs": ["get"], "resourceNames": [NAMESPACE]},
+        {"apiGroups": [""], "resources": ["namespaces"], "verbs": ["get", "list"]},
         {"apiGroups": [""], "resources": ["serviceaccounts"], "verbs": ["list"]},
-        {"apiGroups": [RBAC], "resources": ["rolebindings"], "verbs": ["list"]},
-        {"apiGroups": [RBAC], "resources": ["clusterrolebindings"], "verbs": WRITE},
+        {"apiGroups": [RBAC], "resources": ["rolebindings", "clusterrolebindings"], "verbs": WRITE},
         {
             "apiGroups": [RBAC],
             "resources": ["clusterroles"],
@@ -50,7 +49,7 @@ def wanted(spec: ClusterSpec) -> tuple[tuple[Kind, Manifest], ...]:
     inside = [
         {"apiGroups": [""], "resources": ["serviceaccounts", "secrets"], "verbs": WRITE},
         {"apiGroups": [""], "resources": ["serviceaccounts/token"], "verbs": ["create"]},
-        {"apiGroups": [RBAC], "resources": ["roles", "rolebindings"], "verbs": ["get"]},
+        {"apiGroups": [RBAC], "resources": ["roles"], "verbs": ["get"]},
     ]
     return (
         _object(spec, CLUSTER_ROLES, PORTAL, rules=everywhere),

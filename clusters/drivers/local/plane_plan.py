@@ -114,6 +114,7 @@ def _manager(plane: Plane) -> tuple[str, ...]:
         f"--kubeconfig={plane.pki}/manager.json",
         f"--controllers={','.join(CONTROLLERS)}",
         f"--root-ca-file={plane.pki}/ca.crt",
+        "--use-service-account-credentials=true",  # each controller's rights are its own account's
         "--leader-elect=false",
         "--secure-port=0",
         "--profiling=false",
