@@ -25,6 +25,7 @@ USER, PASSWORD = "freehold", "pa55-of-the-fabric"
 Kind = Literal[
     "slow", "error", "lost", "unseen", "no", "html", "redirect", "partial", "short", "half", "gone"
 ]
+ANY_CHANGE = "any change"
 LOGIN_PAGE = b"<!doctype html><title>Netris</title><form>Sign in</form>"
 
 
@@ -33,6 +34,8 @@ class Fault:
     """What goes wrong with the next `times` requests that match.
 
     slow: no answer in time. error: HTTP `status`. lost: done, then the connection is cut. unseen: cut before.
+    `skip` lets as many go by first; the method ANY_CHANGE is every one but GET and logins.
+
     no: HTTP 200 with isSuccess false. html, redirect: a login page. partial: half of a list, `meta` tells.
     short: half of a list, nothing tells. half: half a body. gone: HTTP 401, the session ended.
     """
@@ -43,6 +46,19 @@ class Fault:
     times: int = 1
     status: int = 503
     message: str = ""
+    skip: int = 0
+
+    def strikes(self, method: str, path: str) -> bool:
+        """Whether this request is one of those; counts it."""
+        changes = method != "GET" and path != "/api/auth"
+        fits = changes if self.method == ANY_CHANGE else method == self.method
+        if not self.times or not fits or not re.fullmatch(self.path, path):
+            return False
+        if self.skip:
+            self.skip -= 1
+            return False
+        self.times -= 1
+        return True
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -177,11 +193,7 @@ class FakeNetris(ThreadingHTTPServer):
 
     def fault_for(self, method: str, path: str) -> Fault | None:
         """The first fault that matches; used up by this."""
-        for fault in self.faults:
-            if fault.times and fault.method == method and re.fullmatch(fault.path, path):
-                fault.times -= 1
-                return fault
-        return None
+        return next((fault for fault in self.faults if fault.strikes(method, path)), None)
 
     def changes(self) -> list[str]:
         """Requests that change something, without logins."""

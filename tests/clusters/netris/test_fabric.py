@@ -13,7 +13,7 @@ from clusters.drivers.netris import FabricStep
 from clusters.provisioning.steps import ClusterSpec, Observed, StepContext
 from portal.lib.errors import PermanentError, TemporaryError
 from tests.cases import case
-from tests.clusters.netris.server import FakeNetris, Fault
+from tests.clusters.netris.server import ANY_CHANGE, FakeNetris, Fault, Kind
 from tests.clusters.netris.subject import context, settings_for, spec_for
 from tests.contract.driver_contract import drive_away, settle
 
@@ -86,6 +86,33 @@ def test_trouble_while_creating_leaves_exactly_one(
     settle(step, ctx)
     assert len(netris.controller.clusters) == 1
     assert len(netris.controller.vpcs) == 2
+
+
+@case("U38")
+@pytest.mark.parametrize("kind", ["lost", "unseen", "error", "html", "gone"])
+def test_trouble_at_any_change_leads_to_the_same_end(
+    netris: FakeNetris, step: FabricStep, kind: Kind
+) -> None:
+    for point in range(40):
+        ctx = context(netris, spec_for("gpu-1", "gpu-2"))
+        fault = Fault(kind, ANY_CHANGE, skip=point)
+        netris.faults = [fault]
+        settle(step, ctx)
+        grown = resized(ctx, "gpu-1", "gpu-2", "gpu-3")
+        settle(step, grown)
+        assert len(netris.controller.clusters) == 1
+        assert len(netris.controller.vpcs) == 2
+        assert sorted(order_of_rules(netris, ctx)) == ["api", "own", "tenants"]
+        drive_away(step, believed(step, grown, step.observe(grown)))
+        assert (netris.controller.vpcs[1:], netris.controller.rules, netris.controller.ipam[1:]) == (
+            [],
+            [],
+            [],
+        )
+        if fault.times:  # never struck: there are no more changes
+            assert point > 8
+            return
+    raise AssertionError("there are more changes than the test looks at")
 
 
 def test_a_session_that_ends_in_the_middle_does_not_matter(netris: FakeNetris, step: FabricStep) -> None:
