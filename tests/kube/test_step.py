@@ -1,4 +1,4 @@
-"""The base of Kubernetes steps where the contract does not look: order, what is kept, what is not compared."""
+"""The base of Kubernetes steps where the contract does not look: order, what is kept, what has no wish."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 from urllib.parse import urlencode
 
 import msgspec
@@ -56,6 +56,17 @@ class Hands:
     def create(self, kind: Kind, manifest: Manifest) -> bool:
         """Make an object; False if there is one."""
         return self._send("POST", kind.path(ref_of(manifest, kind).namespace), manifest, JSON).status < 300
+
+    def apply(self, manifest: Manifest, ref: Ref) -> bool:
+        """Server-side apply as a GitOps controller does it: under a manager of its own, by force."""
+        query = urlencode({"fieldManager": "test-gitops", "force": "true"})
+        answer = self._outside.send(
+            "PATCH",
+            f"{ref.path}?{query}",
+            headers={"Content-Type": "application/apply-patch+yaml"},
+            body=msgspec.json.encode(manifest),
+        )
+        return answer.status < 300
 
     def release(self, ref: Ref) -> None:
         """Delete an object whatever holds it; absent is fine."""
@@ -188,7 +199,11 @@ def _inside(hands: Hands, kind: Kind, namespace: str) -> list[Ref]:
     return [ref_of(found, kind) for found in hands.client.list(kind, namespace=namespace)]
 
 
-Controller = Vendor | Namespaces
+class Controller(Protocol):
+    """Something that looks at the server again and again."""
+
+    def look(self, hands: Hands) -> None:
+        """One round."""
 
 
 class Running:

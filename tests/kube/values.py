@@ -1,0 +1,26 @@
+"""Checks what travels inside strings, where no API server looks."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import yaml
+
+SCHEMA = Path(__file__).with_name("crds") / "vcluster" / "values.schema-v0.36.1.json"
+
+
+@cache
+def _schema() -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(SCHEMA.read_text(encoding="utf-8"))
+    return found
+
+
+def check_vcluster_values(values: str | dict[str, Any]) -> dict[str, Any]:
+    """The values as read. Raises jsonschema.ValidationError where the chart would not know one."""
+    found = yaml.safe_load(values) if isinstance(values, str) else values
+    jsonschema.validate(found, _schema())
+    return dict(found)
