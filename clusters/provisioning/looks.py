@@ -67,7 +67,7 @@ def _drive(step: Step, ctx: StepContext, *, away: bool, hold_back: bool = False)
     try:
         seen = step.observe(ctx)
         if seen.exists if away else not (seen.exists and seen.in_sync):
-            if hold_back:
+            if hold_back and not seen.routine:
                 return Look(seen, held_back=True, reason=seen.reason, message=seen.message)
             asked = True
             (step.remove if away else step.apply)(ctx)

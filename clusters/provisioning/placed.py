@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from clusters.provisioning.steps import ClusterSpec, Observed, Step, StepContext
+from clusters.provisioning.steps import Change, ClusterSpec, Observed, Previews, Step, StepContext
 
 
 class Placed:
@@ -32,3 +32,24 @@ class Placed:
     def remove(self, ctx: StepContext) -> None:
         """As the step."""
         self._step.remove(ctx)
+
+
+class PlacedWithPreview(Placed):
+    """The same of a step that can show what it would touch."""
+
+    def __init__(self, step: Step, *, absent: Collection[str], previews: Previews) -> None:
+        super().__init__(step, absent=absent)
+        self._previews = previews
+
+    def preview(self, ctx: StepContext) -> tuple[Change, ...]:
+        """As the step."""
+        return self._previews.preview(ctx)
+
+
+def place(step: Step, *, absent: Collection[str]) -> Step:
+    """The step as it stands in the plan; itself where it needs nothing that is absent."""
+    if not set(absent).intersection(step.needs):
+        return step
+    if isinstance(step, Previews):
+        return PlacedWithPreview(step, absent=absent, previews=step)
+    return Placed(step, absent=absent)

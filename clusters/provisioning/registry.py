@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from django.conf import settings
 
 from clusters.models import Site
-from clusters.provisioning.placed import Placed
+from clusters.provisioning.placed import place
 from clusters.provisioning.steps import Step
 from portal.lib import env
 from portal.lib.errors import PermanentError
@@ -91,7 +91,7 @@ def _factory(site: Site, driver: str) -> Factory:
 
 def _without_absent(steps: list[Step]) -> list[Step]:
     absent = OPTIONAL - {step.name for step in steps}
-    return [Placed(step, absent=absent) if absent.intersection(step.needs) else step for step in steps]
+    return [place(step, absent=absent) for step in steps]
 
 
 def _in_order(steps: Iterable[Step]) -> tuple[Step, ...]:

@@ -71,6 +71,8 @@ class ClusterSpec:
     accounts: tuple[AccountSpec, ...]
     gid: int  # group of every account of the cluster
     prefix: str = ""  # addresses that no other cluster at the site has, e.g. "10.96.16.0/20"; "": none given
+    # what the order chose beside machines, e.g. {"k8sVersion": "v1.35.6"}; typed by people
+    parameters: Mapping[str, str] = field(default_factory=lambda: EMPTY, hash=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +120,7 @@ class Observed:
     reason: str = ""  # CamelCase, shown to people
     message: str = ""  # one sentence for people; never a secret
     differences: tuple[Difference, ...] = ()  # what is not in sync, where the step can tell
+    routine: bool = False  # not in sync by the clock alone, e.g. a token to renew: nobody is asked first
     waits_for: str = ""  # whom, if it is not the outside, e.g. "running jobs": then no deadline runs
     facts: Mapping[str, str] = field(default_factory=lambda: EMPTY)  # endpoint, VPC id ...; never a secret
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from portal.run.layout import Layout
 
-TOP = ("portal", "tenants", "clusters", "jobs", "templates", "static", "locale")
+TOP = ("portal", "tenants", "clusters", "jobs", "templates", "static", "locale", "deploy")
 FILES = ("manage.py", "pyproject.toml", "CHANGELOG.md")
 PRIVATE = {"__pycache__", "node_modules"}
 

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import pytest
 
 from clusters.models import Site
+from clusters.provisioning.previews import preview_of
 from clusters.provisioning.registry import FACTORIES, Wanted, steps_for
-from clusters.provisioning.steps import ClusterSpec, Observed, StepContext
+from clusters.provisioning.steps import Change, ClusterSpec, Observed, StepContext
 from portal.lib.errors import PermanentError
 
 
@@ -99,3 +100,18 @@ def test_what_does_not_fit_together_is_refused(
         names(drivers)
     assert refused.value.reason == reason
     assert says in refused.value.message
+
+
+class Shows(Idle):
+    """A step that can tell what it would touch."""
+
+    def preview(self, ctx: StepContext) -> tuple[Change, ...]:
+        return (Change("create", "Test", self.name),)
+
+
+def test_a_step_without_a_neighbour_still_shows_what_it_would_touch(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(FACTORIES, "shows", lambda wanted: (Shows("slurm", ("home",)),))
+    (step,) = steps_for(Site(name="North", drivers={"slurm": "shows"}), "slurm")
+    assert step.needs == ()
+    ctx = StepContext(spec=ClusterSpec("1", "c-1", "A", "a", "tests", (), (), 0))
+    assert preview_of(step, ctx)["changes"][0]["thing"] == "slurm"
