@@ -8,7 +8,7 @@ from typing import Any
 
 from django.db.models import Max
 
-from clusters import lines, live, plans, selectors, words
+from clusters import lines, live, plans, selectors, told, words
 from clusters.attention import attention, refused_orders
 from clusters.costs import costs, forecast, month_of
 from clusters.models import (
@@ -25,7 +25,6 @@ from clusters.models import (
     StepEvent,
     StepState,
 )
-from clusters.reasons import explain
 from clusters.services.changes import open_change
 from portal.lib import clock, keyset
 from portal.lib.types import JSONDict
@@ -143,7 +142,7 @@ def _leaving(order: Order) -> list[Allocation]:
 
 def _plan(order: Order) -> list[JSONDict]:
     steps = (order.plan or {}).get("steps", [])
-    return [{**step, "title": words.title_of(step["name"]), **plans.made_by(order, step)} for step in steps]
+    return [{"title": words.title_of(step["name"]), **plans.for_tenant(order, step)} for step in steps]
 
 
 def cluster_context(actor: Actor, row: Cluster) -> JSONDict:
@@ -196,6 +195,7 @@ def steps_context(actor: Actor, row: Cluster) -> JSONDict:
                 "state": step,
                 "title": words.title_of(step.name),
                 "component": words.component_of(step.component),
+                "facts": told.facts_of(step),
             }
             for step in steps
         ],
@@ -210,6 +210,7 @@ def events_context(actor: Actor, row: Cluster, after: str = "") -> JSONDict:
     if is_place := after.isascii() and after.isdigit() and len(after) < LONGEST_ID:
         rows = rows.filter(id__lt=int(after))
     found = list(rows[: MOST_EVENTS + 1])
+    by = told.components(StepState.objects.filter(cluster=row)) if found else {}
     return {
         "cluster": row,
         "tenant": actor.tenant,
@@ -217,7 +218,7 @@ def events_context(actor: Actor, row: Cluster, after: str = "") -> JSONDict:
             {
                 "event": event,
                 "title": words.title_of(event.step),
-                "why": explain(event.reason, event.message),
+                "why": told.detail(by.get(event.step, ""), event.reason, event.message),
             }
             for event in found[:MOST_EVENTS]
         ],

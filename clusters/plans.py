@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from django.utils.translation import gettext, gettext_noop, ngettext
 
 from clusters.models import Order, OrderKind
+from clusters.told import is_own
+from clusters.touched import counted
 from clusters.words import component_of
 from portal.lib.types import JSONDict
 
@@ -43,6 +45,10 @@ PORTS = re.compile(r"VPC (?P<vpc>\S+) with (?P<ports>\d+) switch ports? \(books 
 
 def said(line: str) -> str:
     """A line of a plan in the reader's language; one that nobody knows stays as it is."""
+    return _known(line) or line
+
+
+def _known(line: str) -> str:
     if found := PORTS.fullmatch(line):
         text = ngettext(
             "VPC %(vpc)s with %(ports)d switch port (books only)",
@@ -53,7 +59,7 @@ def said(line: str) -> str:
     for pattern, text in SAID:
         if found := pattern.fullmatch(line):
             return gettext(text) % found.groupdict()
-    return line
+    return ""
 
 
 def made_by(order: Order, step: Mapping[str, object]) -> JSONDict:
@@ -67,6 +73,25 @@ def made_by(order: Order, step: Mapping[str, object]) -> JSONDict:
         "makes": makes,
         "ends": [said(line) for line in _lines(step.get("ends"))],
     }
+
+
+def for_tenant(order: Order, step: Mapping[str, object]) -> JSONDict:
+    """The same without what is the provider's: no manifests, and lines that nobody vetted by number."""
+    lines = {name: readable(step, name) for name in ("makes", "ends")}
+    told: JSONDict = {**step, **lines}
+    hidden = sum(len(_lines(step.get(name))) - len(shown) for name, shown in lines.items())
+    # who is a member is not known to the plan: only a plan without lines says so
+    made = made_by(order, told if not hidden else {**told, "name": ""})
+    more = counted(step)
+    if hidden and not more:
+        more = [ngettext("%(count)d more thing", "%(count)d more things", hidden) % {"count": hidden}]
+    return {"name": step.get("name"), **made, "counted": more}
+
+
+def readable(step: Mapping[str, object], name: str) -> list[str]:
+    """The lines `makes` or `ends` of a step that a tenant may read, as they are stored."""
+    own = is_own(str(step.get("component", "")))
+    return [line for line in _lines(step.get(name)) if own or _known(line)]
 
 
 def _lines(told: object) -> list[str]:

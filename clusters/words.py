@@ -11,6 +11,7 @@ from django.utils import translation
 from django.utils.translation import get_language, gettext_noop, pgettext
 from django.utils.translation import gettext as _
 
+from clusters import told
 from clusters.models import Cluster, Order, OrderKind, OrderState, StepState, StepStatus
 from clusters.reasons import explain
 from portal.lib.types import JSONDict
@@ -31,6 +32,9 @@ TITLES = {
     "isolation": gettext_noop("Show the isolation"),
 }
 OPERATOR, US, NOBODY = "an operator", "Freehold", "nobody"
+HELD_OUTSIDE = frozenset(
+    {"BeingRemoved", "Finalizer", "NamespaceEnding"}
+)  # asked for, and not done there yet
 # notes that no person wrote; stored with an order as they are here
 SHRINKING = gettext_noop("By policy: shrinking needs no operator.")
 ENDING = gettext_noop("By policy: an owner may end a cluster without an operator.")
@@ -93,16 +97,12 @@ class Waiting:
     since: dt.datetime | None = None
     reason: str = ""
     message: str = ""
+    why: str = ""  # the reason in a sentence, with what was stored where the reader may know it
 
     @property
     def whom(self) -> str:
         """As it reads behind "waits for"."""
         return who_of(self.who)
-
-    @property
-    def why(self) -> str:
-        """The reason in a sentence, with what was stored."""
-        return explain(self.reason, self.message)
 
     @property
     def needs_a_person(self) -> bool:
@@ -130,30 +130,41 @@ def _undecided(order: Order) -> Waiting:
             order.submitted_at,
             str(error["reason"]),
             str(error["message"]),
+            explain(str(error["reason"]), str(error["message"])),
         )
     return Waiting(OPERATOR, _("An operator looks at the order and its plan."), order.submitted_at)
 
 
-def waiting_of_steps(steps: Iterable[StepState]) -> Waiting | None:
-    """Whom the work waits for: the first stalled step, else the first that is under way."""
+def waiting_of_steps(steps: Iterable[StepState], *, inside: bool = False) -> Waiting | None:
+    """Whom the work waits for: the first step that a person must see to, else the first that is under way.
+
+    `inside`: for operators, with what drivers told; a tenant gets our words.
+    """
     rows = list(steps)
     for step in rows:
         if step.status == StepStatus.STALLED:
             what = _("%(step)s needs a person; operators see it in their list.")
-            return _waiting(step, OPERATOR, what)
+            return _waiting(step, OPERATOR, what, inside=inside)
+        if step.status == StepStatus.DRIFTED:
+            what = _("%(step)s was changed from outside; it works, and an operator decides about it.")
+            return _waiting(step, OPERATOR, what, inside=inside)
     for step in rows:
         if step.waits_for:
-            return _waiting(step, step.waits_for, _("%(step)s goes on by itself then. No time runs out."))
+            what = _("%(step)s goes on by itself then. No time runs out.")
+            return _waiting(step, step.waits_for, what, inside=inside)
         if step.status == StepStatus.PROGRESSING:
-            return _waiting(step, US, _("%(step)s, by %(component)s."))
+            return _waiting(step, US, _("%(step)s, by %(component)s."), inside=inside)
         if step.status == StepStatus.REMOVING:
-            return _waiting(step, US, _("Remove: %(step)s, by %(component)s."))
+            # what Freehold has asked for is held by whoever guards it
+            whom = component_of(step.component) if step.reason in HELD_OUTSIDE else US
+            return _waiting(step, whom, _("Remove: %(step)s, by %(component)s."), inside=inside)
     return None
 
 
-def _waiting(step: StepState, who: str, what: str) -> Waiting:
-    told = {"step": title_of(step.name), "component": component_of(step.component)}
-    return Waiting(who, what % told, step.since, step.reason, step.message)
+def _waiting(step: StepState, who: str, what: str, *, inside: bool) -> Waiting:
+    words = {"step": title_of(step.name), "component": component_of(step.component)}
+    why = explain(step.reason, step.message) if inside else told.detail_of(step)
+    return Waiting(who, what % words, step.since, step.reason, step.message, why)
 
 
 COMPONENTS = {
@@ -180,7 +191,7 @@ def timeline_of(steps: Sequence[StepState], *, change: int = 0) -> list[JSONDict
             "at": step.since if step.status != StepStatus.WAITING else None,
             "took": step.ready_at - step.started_at if step.ready_at and step.started_at else "",
             "reason": step.reason,
-            "detail": explain(step.reason, step.message)
+            "detail": told.detail_of(step)
             or ("" if step.status != StepStatus.WAITING else _("Waits its turn.")),
         }
         for step in steps
@@ -195,5 +206,5 @@ def _of_change(step: StepState, generation: int) -> JSONDict:
         "component": component_of(step.component),
         "at": None if waits or step.status == StepStatus.READY else step.since,
         "reason": step.reason,
-        "detail": _("Works as before; its turn comes.") if waits else explain(step.reason, step.message),
+        "detail": _("Works as before; its turn comes.") if waits else told.detail_of(step),
     }

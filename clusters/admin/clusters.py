@@ -128,7 +128,7 @@ class ClusterAdmin(PageAdmin):
                 }
                 for step in steps
             ],
-            "waiting": words.waiting_of_steps(steps),
+            "waiting": words.waiting_of_steps(steps, inside=True),
             "events": [
                 {
                     "event": event,

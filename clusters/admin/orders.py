@@ -14,7 +14,7 @@ from django.utils.safestring import mark_safe
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from clusters import lines, plans, words
+from clusters import lines, plans, touched, words
 from clusters.admin.pages import PageAdmin
 from clusters.models import Order, OrderKind, OrderLine, OrderState
 from clusters.services.capacity import capacity
@@ -109,7 +109,12 @@ class OrderAdmin(PageAdmin):
         """The review."""
         found = review(actor=actor, order=row)
         steps = [
-            {**step, "title": words.title_of(step["name"]), **plans.made_by(row, step)}
+            {
+                **step,
+                "title": words.title_of(step["name"]),
+                **plans.made_by(row, step),
+                **touched.things(step),
+            }
             for step in found.steps
         ]
         before = sum((line.count_before * line.price_per_hour for line in found.lines), Decimal(0))

@@ -11,7 +11,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from clusters import live
+from clusters import live, told
 from clusters.api.catalogue import SiteOut
 from clusters.api.orders import OrderDetail
 from clusters.models import Cluster, NodePool, Phase, Stack
@@ -45,7 +45,7 @@ class ClusterOut(serializers.Serializer[Cluster]):
     stack = serializers.ChoiceField(choices=Stack.choices)
     phase = serializers.ChoiceField(choices=Phase.choices)
     reason = serializers.CharField(help_text="CamelCase; empty if there is none.")
-    message = serializers.CharField()
+    message = serializers.SerializerMethodField(help_text="In a sentence; the steps say more.")
     paused = serializers.BooleanField()
     pools = PoolOut(many=True)
     created_at = serializers.DateTimeField()
@@ -53,6 +53,10 @@ class ClusterOut(serializers.Serializer[Cluster]):
     terminate_at = serializers.DateTimeField(allow_null=True, help_text="Removal is scheduled for then.")
     deleted_at = serializers.DateTimeField(allow_null=True)
     observed_at = serializers.DateTimeField(allow_null=True, help_text="End of the last whole pass.")
+
+    def get_message(self, row: Cluster) -> str:
+        """Without what is the provider's."""
+        return told.raw("", row.reason, row.message)
 
 
 class ClusterDetail(ClusterOut):

@@ -5,11 +5,14 @@ from __future__ import annotations
 import uuid
 from typing import Any
 
+from django.db.models import OuterRef, Subquery, Value
+from django.db.models.functions import Coalesce
 from django.utils.translation import gettext as _
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from clusters import told
 from clusters.models import Cluster, Node, SlurmEndpoint, SlurmIdentity, StepEvent, StepState, StepStatus
 from portal.lib.errors import NotVisible
 from tenants.api.paging import keyset_page, page_of
@@ -43,12 +46,16 @@ class StepOut(serializers.Serializer[StepState]):
     component = serializers.CharField(help_text="Who provides it.")
     status = serializers.ChoiceField(choices=StepStatus.choices)
     reason = serializers.CharField(help_text="CamelCase; empty if there is none.")
-    message = serializers.CharField()
+    message = serializers.SerializerMethodField(help_text="What you may know of it.")
     since = serializers.DateTimeField(allow_null=True)
     started_at = serializers.DateTimeField(allow_null=True)
     ready_at = serializers.DateTimeField(allow_null=True)
     deadline_at = serializers.DateTimeField(allow_null=True)
     observed_at = serializers.DateTimeField(allow_null=True)
+
+    def get_message(self, row: StepState) -> str:
+        """Without what is the provider's."""
+        return told.raw(row.component, row.reason, row.message)
 
 
 class StepEventOut(serializers.Serializer[StepEvent]):
@@ -59,7 +66,11 @@ class StepEventOut(serializers.Serializer[StepEvent]):
     step = serializers.CharField()
     status = serializers.ChoiceField(choices=StepStatus.choices)
     reason = serializers.CharField()
-    message = serializers.CharField()
+    message = serializers.SerializerMethodField(help_text="What you may know of it.")
+
+    def get_message(self, row: Any) -> str:
+        """Without what is the provider's."""
+        return told.raw(row.component, row.reason, row.message)
 
 
 class SlurmOut(serializers.Serializer[Any]):
@@ -105,7 +116,9 @@ class StepEventsApi(TenantApi):
     def get(self, request: Request, pk: uuid.UUID) -> Response:
         """What happened to the steps, the newest first."""
         row = get_visible(Cluster.objects.all(), self.actor, pk)
-        rows = StepEvent.objects.for_actor(self.actor).filter(cluster=row)
+        by = StepState.objects.filter(cluster=OuterRef("cluster"), name=OuterRef("step"))
+        component = Coalesce(Subquery(by.values("component")[:1]), Value(""))
+        rows = StepEvent.objects.for_actor(self.actor).filter(cluster=row).annotate(component=component)
         return keyset_page(request, rows, StepEventOut, read_query(request, PageQuery), by=("-pk",))
 
 

@@ -13,7 +13,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from clusters import live
+from clusters import live, plans, touched
 from clusters.api.catalogue import SiteOut, offerings_of, unknown_offerings
 from clusters.models import OPEN_STATES, Order, OrderKind, OrderLine, OrderState, Site, Stack
 from clusters.services.order_checks import OrderRequest, PoolRequest
@@ -43,13 +43,22 @@ class OrderLineOut(serializers.Serializer[OrderLine]):
     price_per_hour = serializers.DecimalField(max_digits=12, decimal_places=2, help_text="Of one node.")
 
 
+class PlanNumbersOut(serializers.Serializer[Any]):
+    """How many things outside one step touches."""
+
+    created = serializers.IntegerField()
+    changed = serializers.IntegerField()
+    removed = serializers.IntegerField()
+
+
 class PlanStepOut(serializers.Serializer[Any]):
     """What one step will make."""
 
     name = serializers.CharField()
     component = serializers.CharField()
     needs = serializers.ListField(child=serializers.CharField())
-    makes = serializers.ListField(child=serializers.CharField())
+    makes = serializers.ListField(child=serializers.CharField(), help_text="What you may know of it by name.")
+    changes = PlanNumbersOut(help_text="Things outside, by what becomes of them.")
 
 
 class OrderOut(serializers.Serializer[Order]):
@@ -84,7 +93,16 @@ class OrderDetail(OrderOut):
     def get_plan(self, row: Order) -> list[JSONDict]:
         """What each step will make."""
         steps: list[JSONDict] = (row.plan or {}).get("steps", [])
-        return [{name: step[name] for name in ("name", "component", "needs", "makes")} for step in steps]
+        return [
+            {
+                **{name: step[name] for name in ("name", "component", "needs")},
+                "makes": plans.readable(step, "makes"),
+                "changes": {
+                    f"{action.rstrip('e')}ed": count for action, count in touched.numbers(step).items()
+                },
+            }
+            for step in steps
+        ]
 
 
 class PoolIn(serializers.Serializer[Any]):

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from clusters import told
 from clusters.provisioning.registry import FACTORIES, Wanted
 from clusters.provisioning.steps import Change, ClusterSpec, Difference, Observed, Step, StepContext
 from portal.lib.errors import PermanentError, TemporaryError
@@ -249,9 +250,11 @@ def install(folder: Path, names: Sequence[str] = ()) -> World:
         return steps(world, names)
 
     FACTORIES[DRIVER] = factory
+    told.OWN.add(FakeStep.component)  # what it tells is for tenants too
     return world
 
 
 def uninstall() -> None:
     """No site is served by the fake driver any more."""
     FACTORIES.pop(DRIVER, None)
+    told.OWN.discard(FakeStep.component)

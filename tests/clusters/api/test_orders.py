@@ -81,7 +81,8 @@ def test_an_order_goes_from_submit_to_approval(tenant: Tenant, site: Site, token
     assert (made["plan"], made["cluster"], made["created_by"]["name"]) == ([], None, "Ada")
     make_plan(made["id"])
     planned = ask(token, "get", f"orders/{made['id']}/")
-    assert planned["plan"][0].keys() == {"name", "component", "needs", "makes"}
+    assert planned["plan"][0].keys() == {"name", "component", "needs", "makes", "changes"}
+    assert planned["plan"][0]["changes"] == {"created": 1, "changed": 0, "removed": 0}
     order = Order.objects.get()
     approve_order(actor=operator(), order=order, plan_hash=order.plan_hash, note="Fine.")
     approved = ask(token, "get", f"orders/{made['id']}/")
