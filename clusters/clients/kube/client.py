@@ -139,8 +139,13 @@ class KubeClient:
 
     def behind(self, namespace: str, service: str, port: int, *, scheme: str = "http") -> Outside:
         """A session with a Service through the server's proxy, e.g. for a RestGateway."""
-        base = self.access.server + self.proxy(namespace, service, port, scheme=scheme)
-        return _Behind(base, tls=self._tls, headers=self._headers())
+        return self.through(self.access.server + self.proxy(namespace, service, port, scheme=scheme))
+
+    def through(self, address: str, *, timeout: float = 10.0) -> Outside:
+        """A session with an address below this server's own, with this server's credential."""
+        if not address.startswith(f"{self.access.server}{self.access.prefix}/api/"):
+            raise ValueError("The address is not behind this API server.")
+        return _Behind(address, tls=self._tls, headers=self._headers(), timeout=timeout)
 
     def close(self) -> None:
         """Give the connections back."""
@@ -227,8 +232,8 @@ class KubeClient:
 class _Behind(Outside):
     """Sends the API server's credential with each request."""
 
-    def __init__(self, base_url: str, *, tls: Any, headers: Mapping[str, str]) -> None:
-        super().__init__(base_url, tls=tls)
+    def __init__(self, base_url: str, *, tls: Any, headers: Mapping[str, str], timeout: float) -> None:
+        super().__init__(base_url, tls=tls, timeout=timeout)
         self._own = dict(headers)
 
     def send(
