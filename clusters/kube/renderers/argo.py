@@ -20,6 +20,11 @@ APPLICATION: Final = Kind("argoproj.io/v1alpha1", "Application", "applications")
 PROJECT: Final = Kind("argoproj.io/v1alpha1", "AppProject", "appprojects")
 FINALIZER: Final = "resources-finalizer.argocd.argoproj.io"
 OPTIONS: Final = ("CreateNamespace=true", "ServerSideApply=true", "SkipDryRunOnMissingResource=true")
+SYNC: Final[Mapping[str, Any]] = {
+    "automated": {"prune": True, "selfHeal": True},
+    "retry": {"limit": 10, "backoff": {"duration": "30s", "factor": 2, "maxDuration": "5m"}},
+    "syncOptions": list(OPTIONS),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,11 +78,7 @@ def application(release: Release, target: Target, *, labels: Mapping[str, str] |
             "project": target.project,
             "destination": {"name": target.cluster, "namespace": release.namespace},
             "source": _source(release),
-            "syncPolicy": {
-                "automated": {"prune": True, "selfHeal": True},
-                "retry": {"limit": 10, "backoff": {"duration": "30s", "factor": 2, "maxDuration": "5m"}},
-                "syncOptions": list(OPTIONS),
-            },
+            "syncPolicy": dict(SYNC),
         }
     }
     name = f"{target.cluster}-{release.name}"
