@@ -7,8 +7,11 @@ import dataclasses
 import uuid
 from collections.abc import Callable
 
+import pytest
+
 from clusters.drivers.netris import FabricStep, NetrisSettings
-from clusters.provisioning.steps import ClusterSpec, FlavorSpec, PoolSpec, Step, StepContext
+from clusters.provisioning.steps import ClusterSpec, FlavorSpec, Observed, PoolSpec, Step, StepContext
+from portal.lib.errors import PermanentError
 from portal.lib.types import JSONDict
 from tenants.ids import short_name
 from tests.clusters.netris.server import USER, FakeNetris
@@ -55,6 +58,36 @@ def context(netris: FakeNetris, spec: ClusterSpec, **facts: dict[str, str]) -> S
     """What the engine would give to the step."""
     secrets = {"site.netris-password": netris.password.encode()}
     return StepContext(spec=spec, secrets=secrets, facts=facts)
+
+
+def resized(ctx: StepContext, *machines: str, leaving: tuple[str, ...] = ()) -> StepContext:
+    """The same cluster with other machines."""
+    (pool,) = ctx.spec.pools
+    pools = (dataclasses.replace(pool, machines=machines, leaving=leaving),)
+    return dataclasses.replace(ctx, spec=dataclasses.replace(ctx.spec, pools=pools))
+
+
+def members(netris: FakeNetris, spec: ClusterSpec) -> list[str]:
+    """Who is in the server cluster."""
+    (found,) = [one for one in netris.controller.clusters if one["name"] == spec.name]
+    return sorted(one["name"] for one in found["servers"])
+
+
+def stalls(step: FabricStep, ctx: StepContext) -> PermanentError:
+    """What apply refuses, and observe tells as well."""
+    with pytest.raises(PermanentError) as refused:
+        step.apply(ctx)
+    return refused.value
+
+
+def order_of_rules(netris: FakeNetris, ctx: StepContext) -> list[str]:
+    """Names of the rules as they came, without the cluster's."""
+    return [rule["name"].removeprefix(f"{ctx.spec.name}-") for rule in netris.controller.rules]
+
+
+def believed(step: FabricStep, ctx: StepContext, seen: Observed) -> StepContext:
+    """The context of a removal: with the step's own facts."""
+    return dataclasses.replace(ctx, facts={"fabric": dict(seen.facts)})
 
 
 class FabricSubject:
