@@ -81,7 +81,8 @@ class ServerSideApply:
         labels = marks.labels(batch.spec, batch.step)
         for scope in batch.scopes:
             for found in self._client.list(scope.kind, namespace=scope.namespace, labels=labels):
-                ours[ref_of(found, scope.kind)] = found
+                if marks.owned(found, batch.spec):  # whatever the server makes of a selector
+                    ours[ref_of(found, scope.kind)] = found
         foreign = []
         for ref in (one.ref for one in batch.wanted if one.ref not in ours):
             namesake = self._client.get(ref)

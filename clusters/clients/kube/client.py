@@ -6,13 +6,13 @@ programs, has no limit on bodies and no deadline over a whole exchange.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote, urlencode
 
 import msgspec
 
-from clusters.clients.kube import discovery, errors
+from clusters.clients.kube import answers, discovery, errors
 from clusters.clients.kube.models import Access, Kind, Manifest, Ref, ref_of
 from clusters.clients.kube.tls import context_for
 from portal.lib.http import MEBIBYTE, Answer, NoAnswer, NotSent, Outside, TooLarge
@@ -48,7 +48,7 @@ class KubeClient:
         answer = self._read(ref.path)
         if answer.status == 404 and self._is_absent(ref, answer):
             return None
-        return _object(answer)
+        return answers.one(answer, ref)
 
     def list(
         self, kind: Kind, *, namespace: str = "", labels: Mapping[str, str] | None = None
@@ -68,7 +68,7 @@ class KubeClient:
 
     def version(self) -> str:
         """The server's release, e.g. "v1.35.4"."""
-        answer = _object(self._read("/version"))
+        answer = answers.decoded(self._read("/version"))
         return str(answer.get("gitVersion", ""))
 
     def can_dry_run(self, kind: Kind) -> bool:
@@ -115,7 +115,7 @@ class KubeClient:
 
     def post(self, ref: Ref, subresource: str, body: Manifest) -> Manifest:
         """Ask a subresource, e.g. "token" of a ServiceAccount; the answer may hold a secret."""
-        return _object(self._send("POST", f"{ref.path}/{quote(subresource, safe='')}", body))
+        return answers.decoded(self._send("POST", f"{ref.path}/{quote(subresource, safe='')}", body))
 
     def delete(self, ref: Ref, *, uid: str, propagation: str = "Background") -> None:
         """Ask for the removal of this very object; absent is fine. Finalizers may hold it for long."""
@@ -127,7 +127,7 @@ class KubeClient:
         }
         answer = self._send("DELETE", ref.path, options)
         if not (answer.status == 404 and self._is_absent(ref, answer)):
-            _object(answer)
+            answers.decoded(answer)
 
     # -- others behind this server
 
@@ -165,8 +165,8 @@ class KubeClient:
                 return None  # the pages before are outdated
             if answer.status == 404 and not errors.status_of(answer).kind and not self.serves(kind):
                 return ()
-            page = _object(answer)
-            found += _items(page, kind)
+            page = answers.decoded(answer)
+            found += answers.items(page, kind)
             token = str((page.get("metadata") or {}).get("continue") or "")
             if not token:
                 return tuple(found)
@@ -177,7 +177,7 @@ class KubeClient:
             raise errors.ParentMissing(
                 f"The API server does not know {kind.resource} yet.", reason="KindMissing"
             )
-        return _object(answer)
+        return answers.decoded(answer)
 
     def _is_absent(self, ref: Ref, answer: Answer) -> bool:
         status = errors.status_of(answer)
@@ -193,7 +193,7 @@ class KubeClient:
 
     def _described(self, path: str) -> Manifest | None:
         answer = self._read(path)
-        return None if answer.status == 404 else _object(answer)
+        return None if answer.status == 404 else answers.decoded(answer)
 
     def _read(self, path: str, *, again: bool = True) -> Answer:
         """A GET; asked once more if the connection was lost."""
@@ -250,20 +250,3 @@ class _Behind(Outside):
         """See Outside."""
         both = {**self._own, **headers}
         return super().send(method, path, headers=both, body=body, timeout=timeout, limit=limit, reuse=reuse)
-
-
-def _object(answer: Answer) -> dict[str, Any]:
-    if not 200 <= answer.status < 300:
-        raise errors.refusal(answer)
-    try:
-        return msgspec.json.decode(answer.body, type=dict[str, Any])
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise errors.BadAnswer from error
-
-
-def _items(page: Manifest, kind: Kind) -> Iterator[Manifest]:
-    items = page.get("items")
-    if page.get("kind") != f"{kind.kind}List" or not isinstance(items, list | None):
-        raise errors.BadAnswer("The API server answered with something else than the list.")
-    for item in items or ():
-        yield {**item, "apiVersion": kind.api_version, "kind": kind.kind}

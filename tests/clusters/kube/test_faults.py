@@ -104,6 +104,41 @@ def test_something_else_than_the_list_is_no_empty_list(script: Script, body: obj
         script.client().list(SETS)
 
 
+@pytest.mark.parametrize(
+    "odd",
+    [
+        [],
+        {},
+        {"metadata": []},
+        {"metadata": {"name": 1}},
+        {"metadata": {"name": "a", "labels": ["x"]}},
+        {"metadata": {"name": "a", "labels": {"x": 1}}},
+        {"metadata": {"name": "a", "finalizers": "x"}},
+        {"metadata": {"name": "a", "managedFields": [{"fieldsV1": []}]}},
+        {"metadata": {"name": "a"}, "status": []},
+        {"metadata": {"name": "a"}, "spec": 1},
+    ],
+)
+def test_an_odd_object_is_a_bad_answer_and_no_bug(script: Script, odd: object) -> None:
+    right = {**named("a"), "spec": {}, "status": {}}
+    script.play = lambda _: Reply(body=right)
+    assert script.client().get(SET) == right
+    typed = {**odd, "apiVersion": SETS.api_version, "kind": "NodeSet"} if isinstance(odd, dict) else odd
+    script.play = lambda _: Reply(body=typed)
+    with pytest.raises(errors.BadAnswer):
+        script.client().get(SET)
+    script.play = lambda _: Reply(body={"kind": "NodeSetList", "items": [odd]})
+    with pytest.raises(errors.BadAnswer):
+        script.client().list(SETS)
+
+
+def test_another_object_is_not_taken_for_ours(script: Script) -> None:
+    for other in (named("b"), {**named("a"), "kind": "Controller"}):
+        replies(script, Reply(body=other))
+        with pytest.raises(errors.BadAnswer):
+            script.client().get(SET)
+
+
 def test_no_redirect_is_followed(script: Script) -> None:
     script.play = lambda _: Reply(302, b"", headers={"Location": f"{script.url}/elsewhere"})
     with pytest.raises(errors.BadAnswer):
