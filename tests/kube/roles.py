@@ -15,11 +15,11 @@ from clusters.kube import kinds
 from tests.kube.server import KubeServer
 
 FOLDER = Path(__file__).resolve().parents[2] / "deploy" / "rbac"
+HOME = "test-portal"  # of the accounts
 DEADLINE = 20.0
 KINDS: dict[str, Kind] = {
     one.kind: one
     for one in (
-        kinds.NAMESPACE,
         kinds.SERVICE_ACCOUNT,
         kinds.ROLE,
         kinds.ROLE_BINDING,
@@ -35,13 +35,18 @@ def names() -> list[str]:
 
 
 def documents(role: str) -> Iterator[dict[str, Any]]:
-    """The objects of one file; those of several roles that share a ServiceAccount get one each here."""
+    """The objects of one file, under other names: a step may make the very same objects on the server."""
     text = (FOLDER / f"{role}.yaml").read_text(encoding="utf-8")
     for one in yaml.safe_load_all(text):
+        if one["kind"] == "Namespace":
+            continue
+        one["metadata"]["name"] = f"test-{role}-{one['metadata']['name']}"
         if one["kind"] == "ServiceAccount":
-            one["metadata"]["name"] = f"portal-{role}"
+            one["metadata"]["namespace"] = HOME
         for subject in one.get("subjects") or ():
-            subject["name"] = f"portal-{role}"
+            subject.update(name=f"test-{role}-{subject['name']}", namespace=HOME)
+        if "roleRef" in one:
+            one["roleRef"]["name"] = f"test-{role}-{one['roleRef']['name']}"
         yield one
 
 
@@ -52,6 +57,7 @@ def access(server: KubeServer, role: str) -> Access:
     where = ""
     for one in documents(role):
         kind = KINDS[one["kind"]]
+        server.ensure_namespace(one["metadata"].get("namespace", HOME))
         server.client.apply(one, kind)
         if kind == kinds.SERVICE_ACCOUNT:
             account = ref_of(one, kind)
