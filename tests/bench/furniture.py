@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import datetime as dt
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from django.db import connection
 from django.forms.models import model_to_dict
 from django.test import Client
 
-from clusters.models import Cluster, Order, OrderLine, OrderState, UtilisationSample
+from clusters.models import Cluster, Order, OrderLine, OrderState, StepEvent, UtilisationSample
 from jobs.models import Job
 from portal.lib import clock
-from tenants.models import AuditEvent, Tenant, User
+from tenants.models import AuditEvent, Membership, OidcIdentity, Role, Tenant, User
 from tests.builders import make_member, make_tenant, make_user, sign_in
 from tests.clusters.builders import make_order, make_site, operator
 from tests.jobs.builders import make_job, make_slurm_cluster
@@ -23,6 +23,8 @@ SIZES = (10, 100, 10_000)  # at 100 a page of every list is full
 PEOPLE = 200
 # of every hundred jobs: a few run, a third waits, the others ended
 STATES = ("RUNNING",) * 2 + ("PENDING",) * 30 + ("COMPLETED",) * 60 + ("FAILED",) * 8
+WAITING = ("RUNNING",) * 4 + ("PENDING",) * 96
+STEPS = ("progressing", "waiting", "ready")
 ORDERS = (OrderState.SUBMITTED, OrderState.FULFILLED, OrderState.REJECTED, *(OrderState.CANCELLED,) * 7)
 
 
@@ -34,6 +36,8 @@ class Facts:
     clusters: dict[int, str]
     jobs: dict[int, str]  # one running job of each
     slurm_ids: dict[int, int]  # and its id in Slurm
+    busy_tenants: dict[int, str]  # tenants of which no job has ended: so many stand in one queue
+    busy_clusters: dict[int, str]
     cookie: str
     operator: str  # an operator's cookie
     people: list[str]  # cookies of members of the largest tenant, each with a session of their own
@@ -44,18 +48,24 @@ def furnish() -> Facts:
     owner = make_user("Ada")
     make_site(machines=40)
     tenants, clusters, jobs, numbers = {}, {}, {}, {}
+    busy_tenants, busy_clusters = {}, {}
+    others = _people(SIZES[-1] - PEOPLE - 1)
     for size in SIZES:
         tenant = make_tenant(f"Lab of {size}", owner=owner)
         cluster = make_slurm_cluster(tenant, name=f"gpu-{size}")
         first = make_job(cluster, owner, name="train-first")
-        _jobs(first, owner, size - 1)
+        _jobs(first, owner, size - 1, STATES)
         _orders(make_order(tenant, name="gpu-first"), size - 1)
         _events(tenant, owner, size)
         _samples(cluster, size)
+        _steps(cluster, size)
+        _join(tenant, others[: size - 1])
+        busy = make_tenant(f"Queue of {size}", owner=owner)
+        crowded = make_slurm_cluster(busy, name=f"busy-{size}")
+        _jobs(make_job(crowded, owner, name="train-first"), owner, size - 1, WAITING)
+        busy_tenants[size], busy_clusters[size] = busy.slug, str(crowded.pk)
         tenants[size], clusters[size], jobs[size] = tenant.slug, str(cluster.pk), str(first.pk)
         numbers[size] = first.slurm_job_id
-    with connection.cursor() as cursor:
-        cursor.execute("VACUUM ANALYZE")
     otto = operator().user
     assert otto is not None
     largest = Tenant.objects.get(slug=tenants[SIZES[-1]])
@@ -63,10 +73,51 @@ def furnish() -> Facts:
     mine, theirs, *people = [
         sign_in(Client(), who).cookies["sessionid"].value for who in (owner, otto, *members)
     ]
-    return Facts(tenants, clusters, jobs, numbers, mine, theirs, people)
+    with connection.cursor() as cursor:
+        cursor.execute("VACUUM ANALYZE")
+    places = tenants, clusters, jobs, numbers, busy_tenants, busy_clusters
+    return Facts(*places, mine, theirs, people)
 
 
-def _jobs(like: Job, owner: User, count: int) -> None:
+def _people(count: int) -> list[User]:
+    """People who are only there, each with an identity that was seen."""
+    people = [User(name=f"Person {number:05}", email=f"p{number}@example.org") for number in range(count)]
+    User.objects.bulk_create(people, batch_size=1000)
+    OidcIdentity.objects.bulk_create(
+        (
+            OidcIdentity(
+                user=person, issuer="https://id.example.org", subject=f"p{number}", last_seen_at=clock.now()
+            )
+            for number, person in enumerate(people)
+        ),
+        batch_size=1000,
+    )
+    return people
+
+
+def _join(tenant: Tenant, people: Sequence[User]) -> None:
+    Membership.objects.bulk_create(
+        (Membership(tenant=tenant, user=person, role=Role.MEMBER) for person in people), batch_size=1000
+    )
+
+
+def _steps(cluster: Cluster, count: int) -> None:
+    StepEvent.objects.bulk_create(
+        (
+            StepEvent(
+                cluster=cluster,
+                step="slurm",
+                status=(status := STEPS[number % len(STEPS)]),
+                reason="ApiNotReady" if status == "waiting" else "",
+                message="slurmrestd does not answer yet" if status == "waiting" else "",
+            )
+            for number in range(count)
+        ),
+        batch_size=1000,
+    )
+
+
+def _jobs(like: Job, owner: User, count: int, states: Sequence[str]) -> None:
     columns = {
         name: value
         for name, value in model_to_dict(like).items()
@@ -80,7 +131,7 @@ def _jobs(like: Job, owner: User, count: int) -> None:
                 | {
                     "slurm_job_id": like.slurm_job_id + 1 + number,
                     "name": f"train-{number}",
-                    "state": (state := STATES[number * 37 % 100]),
+                    "state": (state := states[number * 37 % 100]),
                     "submit_time": now - dt.timedelta(minutes=number),
                     "start_time": None if state == "PENDING" else now - dt.timedelta(minutes=number),
                     "end_time": None if state in {"PENDING", "RUNNING"} else now,

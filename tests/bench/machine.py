@@ -41,3 +41,8 @@ def seconds_of(pid: int) -> float:
     """Seconds of processor time that a process has used; they hardly depend on what else the machine does."""
     fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def nanoseconds_of(pid: int) -> int:
+    """Nanoseconds on a processor, exact for a process that waits at the moment."""
+    return int(Path(f"/proc/{pid}/schedstat").read_text(encoding="ascii").split()[0])
