@@ -7,7 +7,8 @@ from decimal import Decimal
 from django.conf import settings
 from django.db import transaction
 
-from clusters.models import Flavor, Machine, Offering, Site
+from clusters.models import Cluster, Flavor, Machine, Offering, Site, StepStatus
+from clusters.services.wake import wake
 from portal.lib.errors import PermanentError
 
 SITE = "demo"
@@ -48,3 +49,11 @@ def load() -> None:
                 Machine.objects.get_or_create(
                     site=site, name=f"{name}-{number:02}", defaults={"flavor": flavor}
                 )
+        _look_for_programs_again()
+
+
+def _look_for_programs_again() -> None:
+    """Whoever starts the portal again may have installed what control planes waited for."""
+    missing = Cluster.objects.filter(steps__status=StepStatus.STALLED, steps__reason="KubeAssetsMissing")
+    for cluster in missing.distinct().select_related("site"):
+        wake(cluster)

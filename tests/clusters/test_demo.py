@@ -6,8 +6,12 @@ import pytest
 from django.conf import LazySettings
 
 from clusters import demo
-from clusters.models import Flavor, Machine, Offering, Site
+from clusters.models import Flavor, Machine, Offering, Site, StepState, StepStatus
+from portal.lib import clock
 from portal.lib.errors import PermanentError
+from tests.builders import make_tenant
+from tests.clusters.builders import make_cluster, make_site
+from tests.clusters.fakes import World
 
 pytestmark = pytest.mark.django_db
 
@@ -17,6 +21,23 @@ def test_it_can_be_loaded_twice() -> None:
     demo.load()
     assert Site.objects.get().drivers["machines"] == "local"
     assert (Flavor.objects.count(), Offering.objects.count(), Machine.objects.count()) == (3, 3, 30)
+
+
+def test_a_new_start_looks_again_for_programs_that_were_missing(world: World) -> None:
+    stalled, other = (make_cluster(make_tenant(name), make_site(name)) for name in ("Aurora", "Boreas"))
+    for cluster, reason in ((stalled, "KubeAssetsMissing"), (other, "NameTaken")):
+        StepState.objects.create(
+            cluster=cluster,
+            name="control-plane",
+            position=9,
+            component="Kubernetes",
+            status=StepStatus.STALLED,
+            reason=reason,
+            since=clock.now(),
+        )
+    demo.load()
+    states = dict(StepState.objects.values_list("cluster", "status"))
+    assert states == {stalled.pk: StepStatus.PROGRESSING, other.pk: StepStatus.STALLED}
 
 
 def test_it_refuses_in_production(settings: LazySettings) -> None:

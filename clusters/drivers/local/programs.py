@@ -58,5 +58,5 @@ class Programs:
         return PermanentError(
             MISSING,
             f"This machine lacks the Kubernetes programs.{told} Jobs can run meanwhile.",
-            hint="Install Go, start the portal again, and retry this step when `make kube-assets` has ended.",
+            hint="Install Go, then start the portal again: it builds them and goes on with this step.",
         )
