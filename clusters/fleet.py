@@ -75,7 +75,7 @@ def _decided(actor: Actor) -> list[Order]:
 
 
 def _stalled(actor: Actor) -> QuerySet[StepState]:
-    rows = StepState.objects.for_operator(actor).filter(status=StepStatus.STALLED)
+    rows = StepState.objects.for_operator(actor).filter(status__in=[StepStatus.STALLED, StepStatus.DRIFTED])
     return (
         rows.exclude(cluster__phase__in=[Phase.DELETED, Phase.FAILED])
         .select_related("cluster", "cluster__tenant")

@@ -38,6 +38,14 @@ SENTENCES = {
     "ProbeLost": gettext_noop("A probe job is not to be seen."),
     "SlurmNotAnswering": gettext_noop("Slurm does not answer."),
     "SlurmUnknown": gettext_noop("The address of the cluster's Slurm API is not known yet."),
+    # what is not as wanted any more
+    "BeingRemoved": gettext_noop("Something outside is being removed."),
+    "Drift": gettext_noop("Something was changed from outside."),
+    "Drifted": gettext_noop("Something was changed from outside and is not as wanted any more."),
+    "LeftOver": gettext_noop("Something is still there that is not wanted any more."),
+    "NotPrunedYet": gettext_noop("Something that is not wanted any more is not removed yet."),
+    "NotTakenYet": gettext_noop("What was asked for is not taken up yet."),
+    "ObjectsMissing": gettext_noop("Something that belongs to the cluster is missing."),
     # control planes, objects in them, and the fabric
     "AccessNotGranted": gettext_noop("The portal's access to the API server is not granted yet."),
     "AlreadyThere": gettext_noop("Something of this name is already there."),

@@ -13,6 +13,7 @@ from django.utils.translation import gettext_lazy as _
 
 from clusters import selectors, words
 from clusters.admin.pages import PageAdmin
+from clusters.hanging import hanging
 from clusters.models import Cluster, Phase, SlurmIdentity, StepStatus
 from clusters.reasons import explain
 from clusters.services import clusters as services
@@ -28,6 +29,12 @@ def retry(actor: Actor, cluster: Cluster, _sent: Mapping[str, str]) -> str:
     """Look again now."""
     services.retry(actor=actor, cluster=cluster)
     return gettext("A worker looks at %(cluster)s now.") % {"cluster": cluster.name}
+
+
+def mend(actor: Actor, cluster: Cluster, sent: Mapping[str, str]) -> str:
+    """Set right what was looked at."""
+    services.mend(actor=actor, cluster=cluster, seen=sent.get("seen", ""))
+    return gettext("A worker sets right what drifted at %(cluster)s.") % {"cluster": cluster.name}
 
 
 def pause(actor: Actor, cluster: Cluster, _sent: Mapping[str, str]) -> str:
@@ -75,7 +82,7 @@ class ClusterAdmin(PageAdmin):
     """Every cluster of every tenant."""
 
     page = "admin/clusters/cluster.html"
-    verbs = {"retry": retry, "pause": pause, "resume": resume, "give-up": give_up}
+    verbs = {"retry": retry, "mend": mend, "pause": pause, "resume": resume, "give-up": give_up}
     list_display = (
         "name",
         "tenant",
@@ -93,8 +100,9 @@ class ClusterAdmin(PageAdmin):
     ordering = ("deleted_at", "-created_at")
 
     def get_queryset(self, request: HttpRequest) -> models.QuerySet[models.Model]:
-        """With the number of stalled steps."""
-        stalled = models.Count("steps", filter=models.Q(steps__status=StepStatus.STALLED))
+        """With the number of steps that wait for a person."""
+        waits = models.Q(steps__status__in=[StepStatus.STALLED, StepStatus.DRIFTED])
+        stalled = models.Count("steps", filter=waits)
         rows: models.QuerySet[models.Model] = super().get_queryset(request).annotate(stalled_steps=stalled)
         return rows.select_related("tenant", "site")
 
@@ -104,7 +112,7 @@ class ClusterAdmin(PageAdmin):
         phase = row.get_phase_display()
         return gettext("%(phase)s, paused") % {"phase": phase} if row.paused else phase
 
-    @admin.display(description=_("Stalled"), ordering="stalled_steps")
+    @admin.display(description=_("Stalled or drifted"), ordering="stalled_steps")
     def stalled(self, row: Any) -> int:
         """Steps that wait for a person."""
         return int(row.stalled_steps)
@@ -117,6 +125,7 @@ class ClusterAdmin(PageAdmin):
     def page_context(self, actor: Actor, row: Cluster) -> JSONDict:  # noqa: ARG002  # shown to all operators alike
         """Steps with what was observed, wanted, tried and when it is looked at next."""
         steps = list(row.steps.all())
+        drifted = [step for step in steps if step.status == StepStatus.DRIFTED]
         ended = row.phase in {Phase.DELETED, Phase.FAILED}
         return {
             "steps": [
@@ -137,6 +146,15 @@ class ClusterAdmin(PageAdmin):
                 }
                 for event in row.step_events.order_by("-id")[:MOST_EVENTS]
             ],
+            "differing": [
+                {"state": step, "title": words.title_of(step.name), "component": step.component}
+                for step in steps
+                # while something is made or removed, what is missing is no drift
+                if row.wanted and step.differences and step.ready_at is not None
+            ],
+            "drift_hash": services.drift_hash([one for step in drifted for one in step.differences]),
+            "may_mend": row.is_live and any(not step.mend for step in drifted),
+            "hanging": hanging(row, steps),
             "orders": open_orders_of(row),
             "pools": row.pools.select_related("flavor").prefetch_related("allocations__machine"),
             "slurm": selectors.slurm_of(row),

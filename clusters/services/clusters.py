@@ -14,11 +14,13 @@ from clusters import live
 from clusters.models import Cluster, Order, OrderKind, OrderState, Phase, StepStatus
 from clusters.services import desired
 from clusters.services.moves import move
+from clusters.services.plans import digest
 from clusters.services.policy import approve_by_policy
 from clusters.services.wake import wake
 from clusters.words import ENDING, is_phase
 from portal.lib import clock
 from portal.lib.errors import BadInput, NotAllowed, WrongState
+from portal.lib.types import JSONDict
 from tenants.actor import Actor
 from tenants.commands import Command, command
 from tenants.rights import Action, require
@@ -82,17 +84,31 @@ def retry(*, actor: Actor, cluster: Cluster) -> None:
         done.publish(*live.of_cluster(row))
 
 
-def mend(*, actor: Actor, cluster: Cluster) -> None:
-    """Set right what drifted at a site that asks first. Raises WrongState when nothing has drifted."""
+def mend(*, actor: Actor, cluster: Cluster, seen: str | None = None) -> None:
+    """Set right what drifted at a site that asks first.
+
+    `seen` is the drift_hash of what the operator looked at. Raises WrongState when nothing has drifted, or
+    something else than that.
+    """
     with _verb("cluster.mended", actor, cluster) as (row, done):
         _refuse_ended(row)
         drifted = row.steps.filter(status=StepStatus.DRIFTED)
         differences = [one for state in drifted for one in state.differences]
+        if seen is not None and differences and seen != drift_hash(differences):
+            raise WrongState(
+                _("The differences changed since you looked at them."),
+                hint=_("Nothing was mended. Look at them again."),
+            )
         if not drifted.update(mend=True):
             raise WrongState(_("Nothing of %(cluster)s has drifted.") % {"cluster": row.name})
         wake(row)
         done.detail = {"differences": differences}
         done.publish(*live.of_cluster(row))
+
+
+def drift_hash(differences: list[JSONDict]) -> str:
+    """Tells one set of differences from another."""
+    return digest({"differences": differences})
 
 
 def pause(*, actor: Actor, cluster: Cluster) -> None:

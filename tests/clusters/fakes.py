@@ -47,7 +47,7 @@ class World:
     def set(self, step: str, **knobs: object) -> None:
         """fail: temporary, port, permanent or bug; on: verb that fails (apply); lost: the answer of apply
         gets lost; slow: observations until ready; busy: ids of jobs on machines that are to leave; when:
-        fails only while the spec holds this machine."""
+        fails only while the spec holds this machine; held: names of clusters whose thing is not let go."""
         every = self.knobs()
         every[step] = knobs
         write(self.folder / "knobs.json", every)
@@ -108,6 +108,9 @@ class FakeStep:
         looks = int(thing.get("looks", 0)) + 1
         write(self.world.thing(self.name, ctx.spec.name), {**thing, "looks": looks})
         in_sync = self._fits(thing["wanted"], ctx.spec)
+        if ctx.spec.name in self.world.knobs().get(self.name, {}).get("held", []) and thing.get("going"):
+            text = f"Thing {self.name} is held by metal3.io/host, vendor.example/hook for 12 min."
+            return Observed(exists=True, reason="Finalizer", message=text)
         if jobs := self._busy(thing["wanted"], ctx.spec):
             text = f"Jobs {jobs} still run."
             return Observed(
@@ -154,6 +157,10 @@ class FakeStep:
 
     def remove(self, ctx: StepContext) -> None:
         self._verb("remove", ctx)
+        if ctx.spec.name in self.world.knobs().get(self.name, {}).get("held", []):
+            path = self.world.thing(self.name, ctx.spec.name)
+            write(path, {**read(path), "going": True})
+            return
         self.world.thing(self.name, ctx.spec.name).unlink(missing_ok=True)
         self._after("remove")
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
+from django.test import Client
 
 from clusters.models import Cluster, Order, Phase, StepEvent, StepState, StepStatus
 from clusters.provisioning import engine
 from clusters.services.clusters import mend
 from portal.lib.errors import NotAllowed, WrongState
 from tenants.models import AuditEvent
-from tests.builders import actor_for, make_tenant
+from tests.builders import actor_for, make_tenant, sign_in
 from tests.clusters.builders import make_cluster, make_order, make_site, operator, owner_of
 from tests.clusters.fakes import World, read, write
 
@@ -127,3 +130,62 @@ def test_a_plan_is_made_while_a_system_is_down_and_says_so(world: World) -> None
     by_name = {step["name"]: step for step in row.plan["steps"]}
     assert by_name["fabric"]["unseen"] == "NotReachable: It does not answer."
     assert by_name["slurm"]["unseen"] == ""
+
+
+def operators(client: Client) -> Client:
+    actor = operator()
+    assert actor.user is not None
+    return sign_in(client, actor.user)
+
+
+def test_operators_see_both_values_and_mend_what_they_saw(client: Client, world: World) -> None:
+    cluster = ready_cluster(asks=True)
+    browser = operators(client)
+    page = f"/operations/clusters/cluster/{cluster.pk}/"
+    assert "Mend" not in browser.get(f"{page}change/").content.decode()
+    change_by_hand(world, cluster)
+    look(cluster)
+    text = browser.get(f"{page}change/").content.decode()
+    for part in ("<th>Wanted</th><th>Found</th>", "{&quot;train&quot;: []}", "site-north-a100-4-01", "Mend"):
+        assert part in text
+    seen = re.search(r'name="seen" value="([0-9a-f]{64})"', text)
+    assert seen is not None
+    # it changed again since the page was opened
+    refused = browser.post(f"{page}do/mend/", {"seen": "0" * 64}, follow=True)
+    assert "The differences changed since you looked at them." in refused.content.decode()
+    assert not state_of(cluster).mend
+    assert browser.get(f"{page}do/mend/").status_code == 405
+    done = browser.post(f"{page}do/mend/", {"seen": seen[1]}, follow=True).content.decode()
+    assert "A worker sets right what drifted" in done
+    assert "A worker mends it at its next look." in done
+    assert look(cluster).phase == Phase.READY
+    text = browser.get(f"{page}change/").content.decode()
+    assert 'id="drift"' not in text
+    again = browser.post(f"{page}do/mend/", {"seen": seen[1]}, follow=True).content.decode()
+    assert "Nothing of gpu-a has drifted." in again
+
+
+def test_the_first_page_of_operations_lists_what_drifted(client: Client, world: World) -> None:
+    cluster = ready_cluster(asks=True)
+    change_by_hand(world, cluster)
+    look(cluster)
+    text = operators(client).get("/operations/").content.decode()
+    assert "1 stalled or drifted" in text
+    assert "Separate the network" in text
+
+
+def test_a_tenant_reads_which_step_drifted_and_no_values(client: Client, world: World) -> None:
+    cluster = ready_cluster(asks=True)
+    change_by_hand(world, cluster)
+    look(cluster)
+    browser = sign_in(client, owner_of(cluster.tenant))
+    here = f"/t/{cluster.tenant.slug}/clusters/{cluster.pk}"
+    for tab in ("/", "/steps/", "/events/"):
+        text = browser.get(f"{here}{tab}").content.decode()
+        assert "Something was changed from outside" in text
+        assert "&quot;train&quot;" not in text
+    overview = browser.get(f"{here}/").content.decode()
+    assert "Degraded" in overview
+    assert "Separate the network was changed from outside; it works" in overview
+    assert browser.post(f"/operations/clusters/cluster/{cluster.pk}/do/mend/").status_code in {302, 403, 404}
+    assert not state_of(cluster).mend
