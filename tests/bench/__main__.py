@@ -9,11 +9,11 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tests.bench import memory, planes, report, table, world
+from tests.bench import memory, objects, planes, report, table, world
 from tests.e2e.waiting import free_port
 
-PARTS = ("pages", "load", "live", "sockets", "memory", "planes")
-WITHOUT_DJANGO = {"memory", "planes"}
+PARTS = ("pages", "load", "live", "sockets", "memory", "planes", "objects")
+WITHOUT_DJANGO = {"memory", "planes", "objects"}
 
 
 def main(wanted: list[str]) -> int:
@@ -32,6 +32,8 @@ def main(wanted: list[str]) -> int:
         tables.append(table.collect("Memory of `make run`, nothing to do", memory.HEADS, memory.measure()))
     if "planes" in parts:
         tables.append(table.collect(planes.TITLE, planes.HEADS, planes.measure()))
+    if "objects" in parts:
+        tables.append(table.collect(objects.TITLE, objects.HEADS, objects.measure()))
     text = report.markdown(about, tables)
     if set(parts) == set(PARTS):
         report.write(text)

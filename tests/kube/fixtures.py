@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -16,10 +15,9 @@ if TYPE_CHECKING:
 @pytest.fixture(scope="session")
 def kube_server() -> Iterator[KubeServer]:
     """A real etcd and kube-apiserver with every CRD of tests/kube/crds; one per worker."""
-    from setup.kube import find  # noqa: PLC0415
-    from tests.kube import crds, server  # noqa: PLC0415
+    from tests.kube import assets, crds, server  # noqa: PLC0415
 
-    programs = find(Path(__file__).resolve().parents[2])
+    programs = assets.programs()
     running = server.KubeServer(programs)
     try:
         running.start(crds.store(programs))
