@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from django.db.models import QuerySet
+from django.db.models import QuerySet, Value
 
+from clusters import outside
 from clusters.kube import tenant
 from clusters.models import Cluster, ClusterSecret, KubeconfigGrant, KubeRole, KubeSurvey, StepState
 from clusters.services.kubeconfigs import HOURS, ROLES, is_own
 from portal.lib import clock
+from portal.lib.errors import OutsideError, WrongState
 from portal.lib.types import JSONDict
 from tenants.actor import Actor
 from tenants.models import Role
@@ -22,18 +24,30 @@ def shown(actor: Actor, cluster: Cluster) -> QuerySet[KubeconfigGrant]:
         KubeconfigGrant.objects.for_actor(actor)
         .filter(cluster=cluster)
         .exclude(expires_at=None)
-        .select_related("account__membership__user", "cluster")
+        .annotate(server_now=Value(server_now(cluster)))
+        .select_related("account__membership__user", "cluster__site")
         .order_by("-asked_at", "-pk")
     )
     return rows if may(actor, Action.MANAGE_PEOPLE) else rows.filter(account__membership__user=actor.user)
 
 
+def server_now(cluster: Cluster) -> str:
+    """Where a file leads that is issued now; "" while none can be."""
+    try:
+        return outside.server_of(outside.access_to(cluster))
+    except (OutsideError, WrongState):
+        return ""
+
+
 def state_of(grant: KubeconfigGrant) -> str:
-    """works, revoking, revoked or ended."""
+    """works, revoking, revoked, ended, or outdated: the server has another address or CA than the file."""
     if grant.revoked_at is not None:
         return "revoked" if grant.gone_at else "revoking"
-    now = clock.now()
-    return "works" if grant.expires_at is not None and grant.expires_at > now else "ended"
+    if grant.expires_at is None or grant.expires_at <= clock.now():
+        return "ended"
+    known: str | None = getattr(grant, "server_now", None)
+    present = server_now(grant.cluster) if known is None else known
+    return "works" if not present or present == grant.server else "outdated"
 
 
 def role_of(actor: Actor) -> KubeRole:
@@ -54,6 +68,7 @@ def context(actor: Actor, cluster: Cluster) -> JSONDict:
         .filter(cluster=cluster, name=tenant.KEPT_AS)
         .exists(),
         "kubeconfigs": [(row, state_of(row), is_own(actor, row)) for row in rows],
+        "has_outdated": any(state_of(row) == "outdated" for row in rows),
         "kube_role": role,
         "is_cluster_admin": role == KubeRole.ADMIN,
         "survey": survey if role == KubeRole.ADMIN else None,

@@ -5,6 +5,7 @@ Everything else outside happens in workers. Each call has a deadline of ten seco
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from urllib.parse import urlsplit
@@ -39,6 +40,12 @@ def access_to(cluster: Cluster) -> Access:
     if not is_local and (is_loopback(host) or host in ANYWHERE):
         raise WrongState(_("The API server has no public address yet."), hint=_("Try again in a minute."))
     return access
+
+
+def server_of(access: Access) -> str:
+    """A hash of where a file of this access leads, and whom it trusts there."""
+    parts = access.server.encode(), access.prefix.encode(), access.ca_pem
+    return hashlib.sha256(b"\0".join(parts)).hexdigest()
 
 
 @contextmanager

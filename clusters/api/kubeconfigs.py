@@ -21,8 +21,10 @@ from tenants.rights import Action
 from tenants.scoping import get_visible
 
 CLUSTERS = Cluster.objects.select_related("site", "tenant")
-GRANTS = KubeconfigGrant.objects.select_related("cluster__tenant", "account__membership__user")
-STATES = ("works", "revoking", "revoked", "ended")
+GRANTS = KubeconfigGrant.objects.select_related(
+    "cluster__tenant", "cluster__site", "account__membership__user"
+)
+STATES = ("works", "outdated", "revoking", "revoked", "ended")
 
 
 class KubeconfigOut(serializers.Serializer[KubeconfigGrant]):
@@ -39,7 +41,7 @@ class KubeconfigOut(serializers.Serializer[KubeconfigGrant]):
 
     @extend_schema_field(serializers.ChoiceField(choices=STATES))
     def get_state(self, row: KubeconfigGrant) -> str:
-        """Whether it works; revoking until the API server has ended its token."""
+        """Revoking until the server has ended its token; outdated once that has another address or CA."""
         return shown.state_of(row)
 
 

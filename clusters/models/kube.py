@@ -57,6 +57,9 @@ class KubeconfigGrant(models.Model):
     expires_at = models.DateTimeField(
         null=True, blank=True, help_text="As the API server said; empty: never handed out."
     )
+    server = models.CharField(
+        max_length=64, blank=True, help_text="Hash of the address and the CA in the file: others end it."
+    )
     revoked_at = models.DateTimeField(null=True, blank=True)
     gone_at = models.DateTimeField(null=True, blank=True, help_text="The API server ended its token then.")
 

@@ -69,7 +69,7 @@ def issue(*, actor: Actor, cluster: Cluster, hours: int) -> Kubeconfig:
     if hours not in HOURS:
         raise BadInput(fields={"hours": _("Choose one of the lifetimes that are offered.")})
     access = outside.access_to(cluster)
-    grant = _begin(actor, cluster)
+    grant = _begin(actor, cluster, outside.server_of(access))
     try:
         issued = _ask(access, grant, seconds=hours * 3600)
         _confirm(actor, grant, issued.expires_at)
@@ -177,7 +177,7 @@ def _require_usable(cluster: Cluster) -> None:
         raise WrongState(_("This cluster is being removed or is gone."))
 
 
-def _begin(actor: Actor, cluster: Cluster) -> KubeconfigGrant:
+def _begin(actor: Actor, cluster: Cluster, server: str) -> KubeconfigGrant:
     membership = (
         Membership.objects.working()
         .select_related("user", "tenant")
@@ -202,7 +202,7 @@ def _begin(actor: Actor, cluster: Cluster) -> KubeconfigGrant:
         KubeAccount.objects.filter(pk=account.pk).update(role=role)
         account.role = role
     account.membership = membership
-    return KubeconfigGrant.objects.create(cluster=cluster, account=account, role=role)
+    return KubeconfigGrant.objects.create(cluster=cluster, account=account, role=role, server=server)
 
 
 def _ask(access: Access, grant: KubeconfigGrant, *, seconds: int) -> accounts.Issued:

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from tests.architecture import sources
 from tests.cases import rows
 
-# Multi-row actions, issued kubeconfigs and end dates come with the pages that need them.
-LATER = {"U31", "U34", "U37"}
+# Multi-row actions and end dates come with the pages that need them.
+LATER = {"U31", "U37"}
 
 
 def tagged() -> Iterator[str]:

@@ -14,8 +14,10 @@ from django.urls import reverse
 
 from clusters import kubeconfigs as shown
 from clusters.clients.kube.errors import NotReachable
+from clusters.clients.kube.models import Access
+from clusters.kube.tenant import KEPT_AS, pack
 from clusters.models import Cluster, KubeAccount, KubeconfigGrant, KubeRole
-from clusters.services import kubeconfigs
+from clusters.services import kubeconfigs, secrets
 from portal.lib import clock
 from portal.lib.errors import BadInput, NotAllowed, NotVisible, WrongState
 from tenants.models import AuditEvent, Membership, Role, Tenant, User
@@ -23,6 +25,7 @@ from tenants.rights import Action
 from tenants.scoping import get_visible
 from tenants.services import members
 from tests.builders import actor_for, make_member, make_tenant, make_user, sign_in
+from tests.cases import case
 from tests.clusters import kubes
 from tests.clusters.builders import make_cluster, owner_of
 from tests.clusters.kubes import MemoryKube
@@ -253,6 +256,36 @@ def test_the_download_is_a_file_that_nobody_caches(cluster: Cluster, kube: Memor
     assert failed.status_code == 503
     assert failed["Content-Type"].startswith("text/html")
     assert browser.post(url, {"hours": "9999"}).status_code == 400
+
+
+@case("U34")
+def test_holders_of_files_with_an_old_ca_are_told(cluster: Cluster, kube: MemoryKube) -> None:
+    user = owner_of(cluster.tenant)
+    old = issue(cluster, user)
+    assert "Outdated" not in _page(cluster, user)
+    rotated = Access(kubes.SERVER, kubes.CA.replace(b"TUlJQg", b"TUlJQw"), token="ours")
+    secrets.keep(cluster, KEPT_AS, pack(rotated), None)
+    new = issue(cluster, user)
+    assert base64.b64encode(rotated.ca_pem) in new.content
+    rows = shown.shown(actor_for(user, cluster.tenant), cluster)
+    assert {row.pk: shown.state_of(row) for row in rows} == {
+        old.grant.pk: "outdated",
+        new.grant.pk: "works",
+    }
+    page = _page(cluster, user)
+    assert "Outdated" in page
+    assert "download a new one" in page
+
+
+@case("U34")
+def test_many_downloads_leave_no_heap_of_credentials(cluster: Cluster, kube: MemoryKube) -> None:
+    user = owner_of(cluster.tenant)
+    made = [issue(cluster, user) for _ in range(kubeconfigs.MOST_AT_ONCE)]
+    with pytest.raises(WrongState, match="20 kubeconfigs"):
+        issue(cluster, user)
+    assert len(kube.names("Secret")) == len(made)
+    kubeconfigs.revoke(actor=actor_for(user, cluster.tenant), grant=made[0].grant)
+    assert issue(cluster, user).content
 
 
 def test_it_is_refused_where_it_would_not_work(cluster: Cluster, kube: MemoryKube) -> None:
