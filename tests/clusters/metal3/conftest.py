@@ -24,7 +24,7 @@ def site(server: KubeServer, *, claims: bool) -> Iterator[Metal3Subject]:
     subject = Metal3Subject(server, roles.access(server, "control-plane"), metal3)
     for number in range(1, 5):
         metal3.add_host(subject.hands, f"gpu-{number}")
-    with Running(server.client, [metal3]):  # type: ignore[list-item]  # it looks, and that is all they do
+    with Running(server.client, [metal3]):
         until(lambda: all(subject.state(f"gpu-{number}") == "available" for number in range(1, 5)))
         yield subject
         metal3.errors.clear()
