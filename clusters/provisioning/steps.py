@@ -81,8 +81,8 @@ class StepContext:
 
     spec: ClusterSpec
     settings: Mapping[str, Any] = field(default_factory=lambda: EMPTY)  # the site's settings, JSON
-    # by step name, from the steps that were seen ready before; of a cluster that goes, what every step told last,
-    # the asking one included: that is how a step knows that it is asked about removal
+    # by step name, from the steps that were seen ready before; of a cluster that goes, what every step told
+    # last, the asking one included: that is how a step knows that it is asked about removal
     facts: Mapping[str, Mapping[str, str]] = field(default_factory=lambda: NO_FACTS)
     # "slurm-jwt-key", what earlier steps kept, and the site's own as "site.<name>"
     secrets: Mapping[str, bytes] = field(default_factory=dict, repr=False)
