@@ -10,8 +10,7 @@ from clusters.provisioning.steps import ClusterSpec
 from portal.lib.errors import PermanentError
 
 NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
-HTTPS = re.compile(r"https://[A-Za-z0-9]([A-Za-z0-9.{}-]*[A-Za-z0-9}])?(:[0-9]{1,5})?(/[A-Za-z0-9._/{}-]*)?")
-PLACES = re.compile(r"\{([a-z]*)\}")
+HTTPS = re.compile(r"https://[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?(:[0-9]{1,5})?(/[A-Za-z0-9._/-]*)?")
 
 
 class Section:
@@ -71,12 +70,14 @@ class Section:
 
     def address(self, key: str, *, default: str | None = None) -> str:
         """An https address, which may hold {cluster} and {tenant}."""
-        value = self.text(key, HTTPS, "is no plain https address", default)
-        if set(PLACES.findall(value)) - {"cluster", "tenant"} or value.count("{") != len(
-            PLACES.findall(value)
-        ):
-            raise self.bad(key, "may hold {cluster} and {tenant} and no other place")
-        return value.rstrip("/")
+        value = self.get(key, default)
+        if value == "" == default:
+            return ""
+        # {cluster} and {tenant} are the only places: what is left of others is no part of an address
+        plain = value.replace("{cluster}", "c").replace("{tenant}", "t") if isinstance(value, str) else ""
+        if HTTPS.fullmatch(plain) is None:
+            raise self.bad(key, "is no plain https address, in which {cluster} and {tenant} may stand")
+        return str(value).rstrip("/")
 
 
 def filled(pattern: str, spec: ClusterSpec) -> str:
