@@ -116,7 +116,9 @@ class StepEventsApi(TenantApi):
     def get(self, request: Request, pk: uuid.UUID) -> Response:
         """What happened to the steps, the newest first."""
         row = get_visible(Cluster.objects.all(), self.actor, pk)
-        by = StepState.objects.filter(cluster=OuterRef("cluster"), name=OuterRef("step"))
+        by = StepState.objects.for_actor(self.actor).filter(
+            cluster=OuterRef("cluster"), name=OuterRef("step")
+        )
         component = Coalesce(Subquery(by.values("component")[:1]), Value(""))
         rows = StepEvent.objects.for_actor(self.actor).filter(cluster=row).annotate(component=component)
         return keyset_page(request, rows, StepEventOut, read_query(request, PageQuery), by=("-pk",))
