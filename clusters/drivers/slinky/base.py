@@ -36,7 +36,7 @@ class KeysStep(ObjectsStep):
     name = "slurm-keys"
     component = "Slinky"
     system = TENANT
-    needs = ("control-plane",)
+    needs: tuple[str, ...] = ("control-plane",)
     deadline = dt.timedelta(minutes=5)
 
     def __init__(self, settings: SlinkySettings, clients: Clients) -> None:
@@ -46,7 +46,11 @@ class KeysStep(ObjectsStep):
     def describe(self, spec: ClusterSpec) -> tuple[str, ...]:
         """See Step."""
         del spec
-        return (f"namespace {names.NAMESPACE}", "two keys for Slurm, made by Freehold", "user lookup of its pods")
+        return (
+            f"namespace {names.NAMESPACE}",
+            "two keys for Slurm, made by Freehold",
+            "user lookup of its pods",
+        )
 
     def scopes(self, ctx: StepContext) -> tuple[Scope, ...]:
         """See ObjectsStep."""
@@ -76,7 +80,7 @@ class KeysStep(ObjectsStep):
         given = ctx.secrets.get(SSSD_CONF, b"")
         if not given:
             raise PermanentError(
-                "CredentialMissing",
+                "SecretMissing",
                 "The site names people by SSSD and has no secret sssd-conf.",
                 hint="Put the whole sssd.conf in with `manage.py site_secret`.",
             )
@@ -105,7 +109,7 @@ class OperatorsStep(InstalledStep):
     name = "addons"
     component = "Slinky"
     system = "the site's GitOps"
-    needs = ("gitops", "nodes", "slurm-keys")
+    needs: tuple[str, ...] = ("gitops", "nodes", "slurm-keys")
     deadline = dt.timedelta(minutes=20)
 
     def __init__(
@@ -137,7 +141,7 @@ class HomeStep(ObjectsStep):
     name = "home"
     component = "Kubernetes"
     system = TENANT
-    needs = ("slurm-keys",)
+    needs: tuple[str, ...] = ("slurm-keys",)
     deadline = dt.timedelta(minutes=15)
 
     def __init__(self, settings: SlinkySettings, clients: Clients) -> None:
@@ -153,7 +157,9 @@ class HomeStep(ObjectsStep):
     def describe(self, spec: ClusterSpec) -> tuple[str, ...]:
         """See Step."""
         del spec
-        return (f"a shared volume of {self._home.size} for home folders, of class {self._home.storage_class}",)
+        return (
+            f"a shared volume of {self._home.size} for home folders, of class {self._home.storage_class}",
+        )
 
     def scopes(self, ctx: StepContext) -> tuple[Scope, ...]:
         """See ObjectsStep."""
@@ -189,7 +195,7 @@ class AccountingStep(CheckedStep):
     name = "accounting"
     component = "Slinky"
     system = TENANT
-    needs = ("slurm-keys", "addons")
+    needs: tuple[str, ...] = ("slurm-keys", "addons")
     deadline = dt.timedelta(minutes=15)
 
     def __init__(self, settings: SlinkySettings, clients: Clients, tenants: Clients, *, direct: bool) -> None:
@@ -220,7 +226,7 @@ class AccountingStep(CheckedStep):
         password = ctx.secrets.get(PASSWORD, b"")
         if not password:
             raise PermanentError(
-                "CredentialMissing",
+                "SecretMissing",
                 "The site has no secret slurm-db-password.",
                 hint="Put it in with `manage.py site_secret`.",
             )

@@ -41,10 +41,10 @@ def mounts(settings: SlinkySettings, *, home: bool) -> list[dict[str, Any]]:
     return found
 
 
-def own(settings: SlinkySettings, *, home: bool = False, shell: bool = False) -> dict[str, Any]:
-    """The pod's own part; `shell` marks pods in which people's programs run."""
+def own(settings: SlinkySettings, *, home: bool = False, people: bool = False) -> dict[str, Any]:
+    """The pod's own part; `people` marks pods in which people's programs run."""
     pod: dict[str, Any] = {"volumes": volumes(settings, home=home)}
-    if shell and settings.vnode:
+    if people and settings.vnode:
         pod["runtimeClassName"] = "vnode"
     if settings.images.pull_secrets:
         pod["imagePullSecrets"] = [{"name": name} for name in settings.images.pull_secrets]
@@ -53,7 +53,7 @@ def own(settings: SlinkySettings, *, home: bool = False, shell: bool = False) ->
 
 def worker(pool: PoolSpec, settings: SlinkySettings) -> dict[str, Any]:
     """A worker's pod: one on each node of its pool, with all of that node."""
-    pod = own(settings, home=True, shell=True)
+    pod = own(settings, home=True, people=True)
     return {**pod, "nodeSelector": {POOL: pool.name}, "tolerations": TOLERATIONS}
 
 

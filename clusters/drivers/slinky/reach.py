@@ -1,16 +1,16 @@
-"""How the portal reaches a cluster's slurmrestd: through the tenant's API server, or at an address of the site's."""
+"""How the portal reaches a slurmrestd: through the tenant's API server, or at an address of the site's."""
 
 from __future__ import annotations
 
-from clusters.clients.kube.client import KubeClient
 from clusters.clients.slurmrest import tokens, versions
 from clusters.clients.slurmrest.client import RestGateway
 from clusters.clients.slurmrest.gateway import SlurmGateway
 from clusters.clients.slurmrest.versions import DiscoveredVersion
 from clusters.drivers.slinky import names
 from clusters.drivers.slinky.base import JWT
-from clusters.drivers.slinky.settings import CLUSTER, SlinkySettings
-from clusters.kube import tenant
+from clusters.drivers.slinky.settings import SlinkySettings
+from clusters.kube import servers
+from clusters.kube.site_settings import filled
 from clusters.provisioning.steps import EMPTY, AccountSpec, ClusterSpec, StepContext
 from portal.lib.errors import PermanentError, TemporaryError
 from portal.lib.http import Outside
@@ -25,8 +25,8 @@ class Reach:
     def url(self, ctx: StepContext) -> str:
         """The address of slurmrestd, as the cluster's endpoint keeps it."""
         if self._settings.rest_url:
-            return self._settings.rest_url.replace(CLUSTER, ctx.spec.name).rstrip("/")
-        client = KubeClient(tenant.access_of(ctx.secrets))
+            return filled(self._settings.rest_url, ctx.spec)
+        client = servers.of_tenant(ctx)
         return client.access.server + client.proxy(names.NAMESPACE, names.SERVICE, names.PORT)
 
     def discover(self, ctx: StepContext, account: str) -> DiscoveredVersion:
@@ -47,7 +47,7 @@ class Reach:
     def _session(self, ctx: StepContext, url: str) -> Outside:
         if self._settings.rest_url:
             return Outside(url)
-        return KubeClient(tenant.access_of(ctx.secrets)).through(url)
+        return servers.of_tenant(ctx).through(url)
 
 
 def observer(spec: ClusterSpec) -> AccountSpec:

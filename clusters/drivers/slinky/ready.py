@@ -67,4 +67,3 @@ def _workers(found: Mapping[str, Manifest], spec: ClusterSpec) -> Readiness:
 def wanted_workers(pool: PoolSpec) -> int:
     """How many workers a pool has when all is as wanted."""
     return len(pool.machines) or pool.count
-

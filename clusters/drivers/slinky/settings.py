@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from clusters.kube.section import IMAGE, NAME, QUANTITY, REGISTRY, VERSION, Section
+from clusters.kube.site_settings import NAME, Section
 
 SECTION: Final = "slinky"
 DIRECT, GITOPS = "direct", "gitops"
@@ -17,8 +17,15 @@ SERVICES = ("LoadBalancer", "NodePort", "ClusterIP")
 HOST = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?")
 USER = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,31}")
 SSH_KEY = re.compile(r"(ssh-ed25519|ssh-rsa|ecdsa-sha2-nistp256) [A-Za-z0-9+/=]+( [ -~]*)?")
-REST_URL = re.compile(r"https://[A-Za-z0-9.{}-]+(:\d{1,5})?(/[A-Za-z0-9._{}/-]*)?")
-CLUSTER = "{cluster}"  # in a URL: the cluster's name
+CLASS = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?")
+REPO = re.compile(r"(oci|https)://[a-z0-9][a-z0-9.-]*(:\d{1,5})?(/[A-Za-z0-9._-]+)*")
+VERSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,62}")
+REGISTRY = re.compile(r"[a-z0-9][a-z0-9.-]*(:\d{1,5})?(/[a-z0-9._-]+)+")
+IMAGE = re.compile(r"[a-z0-9][a-z0-9.-]*(:\d{1,5})?(/[a-z0-9._-]+)+:[A-Za-z0-9._-]{1,127}")
+QUANTITY = re.compile(r"[1-9]\d{0,8}(Mi|Gi|Ti)")
+IS_NO_SIZE = "is no size such as 10Gi"
+IS_NO_REPO = "is no address of a chart repository"
+IS_NO_VERSION = "is no version of a chart"
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,23 +102,24 @@ class SlinkySettings:
     @classmethod
     def from_site(cls, settings: Mapping[str, Any]) -> SlinkySettings:
         """From a site's settings. Raises PermanentError BadSiteSettings, which names the key."""
-        section = Section.of(settings, SECTION, KNOWN)
+        section = Section({SECTION: {}, **settings}, SECTION, KNOWN)
+        default = cls()
         return cls(
-            install=section.one_of("install", (DIRECT, GITOPS), GITOPS),
+            install=section.choice("install", (DIRECT, GITOPS), GITOPS),
             charts=_charts(section),
             images=_images(section),
             home=_home(section),
             database=_database(section),
             login=_login(section),
-            identity=section.one_of("identity", (FILES, SSSD), FILES),
+            identity=section.choice("identity", (FILES, SSSD), FILES),
             vnode=section.flag("vnode", default=False),
-            detect=section.one_of("detect", ("nvidia", "nvml", "off"), "nvidia"),
-            state_class=section.text("state_class", "", form=NAME),
-            state_size=section.text("state_size", "4Gi", form=QUANTITY),
-            rest_url=section.text("rest_url", "", form=REST_URL),
-            rest_replicas=section.count("rest_replicas", 1, least=1, most=10),
-            spare_cpus=section.count("spare_cpus", 2, most=64),
-            spare_mib=section.count("spare_mib", 8192, most=262_144),
+            detect=section.choice("detect", ("nvidia", "nvml", "off"), default.detect),
+            state_class=section.text("state_class", CLASS, "is no name of a storage class", ""),
+            state_size=section.text("state_size", QUANTITY, IS_NO_SIZE, default.state_size),
+            rest_url=section.address("rest_url", default=""),
+            rest_replicas=section.number("rest_replicas", default.rest_replicas, least=1, most=10),
+            spare_cpus=section.number("spare_cpus", default.spare_cpus, least=0, most=64),
+            spare_mib=section.number("spare_mib", default.spare_mib, least=0, most=262_144),
         )
 
     def remarks(self) -> tuple[str, ...]:
@@ -127,60 +135,76 @@ KNOWN = frozenset(
 )
 
 
+def _inner(section: Section, key: str, known: Iterable[str]) -> Section | None:
+    """A section inside the section; None if it is not there."""
+    if section.get(key) is None:
+        return None
+    return Section({f"{SECTION}.{key}": section.get(key)}, f"{SECTION}.{key}", known)
+
+
+def _texts(section: Section, key: str, form: re.Pattern[str]) -> tuple[str, ...]:
+    values = section.get(key, [])
+    if not isinstance(values, list) or not all(
+        isinstance(one, str) and form.fullmatch(one) for one in values
+    ):
+        raise section.bad(key, "is no list of texts of the form that is needed")
+    return tuple(values)
+
+
 def _charts(section: Section) -> Charts:
-    inner = section.inner("charts", {"repo", "version", "cert_manager_repo", "cert_manager"})
+    inner, default = _inner(section, "charts", Charts.__dataclass_fields__), Charts()
     if inner is None:
-        return Charts()
-    default = Charts()
+        return default
     return Charts(
-        repo=inner.url("repo", default.repo, schemes=("oci", "https")),
-        version=inner.text("version", default.version, form=VERSION),
-        cert_manager_repo=inner.url("cert_manager_repo", default.cert_manager_repo, schemes=("oci", "https")),
-        cert_manager=inner.text("cert_manager", default.cert_manager, form=re.compile(f"|{VERSION.pattern}")),
+        repo=inner.text("repo", REPO, IS_NO_REPO, default.repo),
+        version=inner.text("version", VERSION, IS_NO_VERSION, default.version),
+        cert_manager_repo=inner.text("cert_manager_repo", REPO, IS_NO_REPO, default.cert_manager_repo),
+        cert_manager=inner.text(
+            "cert_manager", re.compile(f"|{VERSION.pattern}"), IS_NO_VERSION, default.cert_manager
+        ),
     )
 
 
 def _images(section: Section) -> Images:
-    inner = section.inner("images", {"registry", "tag", "helper", "pull_secrets"})
+    inner, default = _inner(section, "images", Images.__dataclass_fields__), Images()
     if inner is None:
-        return Images()
-    default = Images()
+        return default
     return Images(
-        registry=inner.text("registry", default.registry, form=REGISTRY),
-        tag=inner.text("tag", default.tag, form=VERSION),
-        helper=inner.text("helper", default.helper, form=IMAGE),
-        pull_secrets=inner.texts("pull_secrets", form=NAME),
+        registry=inner.text("registry", REGISTRY, "is no registry with a path", default.registry),
+        tag=inner.text("tag", VERSION, "is no tag", default.tag),
+        helper=inner.text("helper", IMAGE, "is no image with a tag", default.helper),
+        pull_secrets=_texts(inner, "pull_secrets", NAME),
     )
 
 
 def _home(section: Section) -> Home | None:
-    inner = section.inner("home", {"storage_class", "size", "binds_late"})
+    inner = _inner(section, "home", Home.__dataclass_fields__)
     if inner is None:
         return None
     return Home(
-        storage_class=inner.text("storage_class", form=NAME),
-        size=inner.text("size", "1Ti", form=QUANTITY),
+        storage_class=inner.text("storage_class", CLASS, "is missing or no name of a storage class"),
+        size=inner.text("size", QUANTITY, IS_NO_SIZE, "1Ti"),
         binds_late=inner.flag("binds_late", default=False),
     )
 
 
 def _database(section: Section) -> Database | None:
-    inner = section.inner("database", {"host", "port", "user"})
+    inner = _inner(section, "database", Database.__dataclass_fields__)
     if inner is None:
         return None
     return Database(
-        host=inner.text("host", form=HOST),
-        port=inner.count("port", 3306, least=1, most=65535),
-        user=inner.text("user", "slurm", form=USER),
+        host=inner.text("host", HOST, "is missing or no name of a host"),
+        port=inner.number("port", 3306, least=1, most=65535),
+        user=inner.text("user", USER, "is no name of a database's user", "slurm"),
     )
 
 
 def _login(section: Section) -> Login:
-    inner = section.inner("login", {"replicas", "service", "root_keys"})
+    inner = _inner(section, "login", Login.__dataclass_fields__)
     if inner is None:
         return Login()
     return Login(
-        replicas=inner.count("replicas", 1, most=10),
-        service=inner.one_of("service", SERVICES, "LoadBalancer"),
-        root_keys=inner.texts("root_keys", form=SSH_KEY),
+        replicas=inner.number("replicas", 1, least=0, most=10),
+        service=inner.choice("service", SERVICES, "LoadBalancer"),
+        root_keys=_texts(inner, "root_keys", SSH_KEY),
     )

@@ -104,7 +104,7 @@ def login_set(settings: SlinkySettings) -> Wanted:
         "sssdConfRef": {"name": names.SSSD, "key": names.SSSD_FILE},
         **({"rootSshAuthorizedKeys": "\n".join(login.root_keys)} if login.root_keys else {}),
         "service": {"port": 22, "spec": {"type": login.service}},
-        "template": {"spec": pods.own(settings, home=True, shell=True)},
+        "template": {"spec": pods.own(settings, home=True, people=True)},
     }
     return _wanted(names.LOGIN_SET, names.login_set(), body)
 

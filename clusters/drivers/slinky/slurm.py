@@ -95,18 +95,14 @@ class SlurmStep(ObjectsStep):
         workers = Workers.of(self._tenants(ctx), ctx.spec) if self._is_shrinking(ctx) else None
         if workers is not None and (busy := workers.busy()):
             message = f"{', '.join(sorted(busy))} take no new jobs and go when theirs end."
-            return replace(
-                seen, in_sync=False, reason="NodesBusy", message=message, waits_for="running jobs"
-            )
+            return replace(seen, in_sync=False, reason="NodesBusy", message=message, waits_for="running jobs")
         if not (seen.in_sync and seen.ready):
             return seen
         state = ready.workloads(self._tenants(ctx), ctx.spec, self._settings)
         if state.ready:
             return self._answering(ctx, seen)
         if state.reason == "NodesNotUsable" and Workers.of(self._tenants(ctx), ctx.spec).to_mark():
-            return replace(
-                seen, in_sync=False, ready=False, reason="NodesReturning", message=state.message
-            )
+            return replace(seen, in_sync=False, ready=False, reason="NodesReturning", message=state.message)
         return replace(seen, ready=False, reason=state.reason, message=state.message)
 
     def apply(self, ctx: StepContext) -> None:

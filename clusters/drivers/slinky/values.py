@@ -52,7 +52,7 @@ def slurm(spec: ClusterSpec, settings: SlinkySettings, replicas: Mapping[str, in
         "restapi": {
             "replicas": settings.rest_replicas,
             "slurmrestd": _container(settings, "slurmrestd"),
-            "podSpec": pods.own(settings),
+            "podSpec": _pod(pods.own(settings)),
         },
         "accounting": _accounting(spec, settings),
         "sssd": {"secretRef": {"name": names.SSSD, "key": names.SSSD_FILE}},
@@ -72,7 +72,7 @@ def _controller(spec: ClusterSpec, settings: SlinkySettings) -> dict[str, Any]:
         "logfile": {"image": _helper(settings)},
         "persistence": shapes.persistence(settings),
         "extraConf": conf.extra_conf(spec, accounting=settings.database is not None),
-        "podSpec": pods.own(settings),
+        "podSpec": _pod(pods.own(settings)),
     }
 
 
@@ -98,7 +98,7 @@ def _node_set(pool: PoolSpec, spec: ClusterSpec, settings: SlinkySettings, repli
         "logfile": {"image": _helper(settings)},
         **({"extraConf": extra} if extra else {}),
         "partition": {"enabled": True, "config": conf.partition(pool, spec)},
-        "podSpec": pods.worker(pool, settings),
+        "podSpec": _pod(pods.worker(pool, settings)),
         "updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 1}},
     }
 
@@ -111,7 +111,7 @@ def _login(settings: SlinkySettings) -> dict[str, Any]:
         "replicas": login.replicas,
         "login": _container(settings, "login", home=True),
         "initconf": {"image": _helper(settings)},
-        "podSpec": pods.own(settings, home=True, shell=True),
+        "podSpec": _pod(pods.own(settings, home=True, people=True)),
         "service": {"port": 22, "spec": {"type": login.service}},
     }
     if login.root_keys:
@@ -125,6 +125,11 @@ def _release(settings: SlinkySettings, name: str, namespace: str, values: Mappin
 
 def _key(name: str, file: str) -> dict[str, Any]:
     return {"create": False, "secretRef": {"name": name, "key": file}}
+
+
+def _pod(own: Mapping[str, Any]) -> dict[str, Any]:
+    """Without pull secrets, which the chart adds to each pod itself."""
+    return {name: value for name, value in own.items() if name != "imagePullSecrets"}
 
 
 def _container(settings: SlinkySettings, name: str, *, home: bool = False) -> dict[str, Any]:

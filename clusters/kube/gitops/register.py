@@ -52,14 +52,14 @@ class Token:
 
 
 class RegisterStep(ObjectsStep):
-    """Argo CD: a project that holds this cluster's Applications to it, and the cluster Secret. Flux: a kubeconfig.
+    """Argo CD: a project that holds Applications to their cluster, and a cluster Secret. Flux: a kubeconfig.
 
     The account in the tenant's cluster may do all there, since charts bring kinds and roles; it ends with
     the cluster.
     """
 
     name = STEP
-    needs = ("control-plane",)
+    needs: tuple[str, ...] = ("control-plane",)
     deadline = dt.timedelta(minutes=10)
 
     def __init__(self, gitops: GitOps, repos: Iterable[str], clients: Clients, tenants: Clients) -> None:
@@ -108,7 +108,7 @@ class RegisterStep(ObjectsStep):
         token = self._token(ctx)
         if seen.exists and seen.in_sync and token is not None and token.is_old():
             message = f"The token of {self.component} ends {token.expires_at:%Y-%m-%d}; it is renewed."
-            return replace(seen, in_sync=False, reason="TokenAges", message=message)
+            return replace(seen, in_sync=False, routine=True, reason="TokenAges", message=message)
         return seen
 
     def apply(self, ctx: StepContext) -> None:

@@ -45,7 +45,8 @@ class Driven:
     `role` is the file in deploy/rbac under whose rights, and no others, the step runs. `before` makes what
     earlier steps and the site would have made (as admin) and gives settings, facts and secrets; it is also
     called for golden files, then with `server` None, and must give fixed values there. `platform` sends the
-    step through the vCluster Platform's front door.
+    step through the vCluster Platform's front door. `fixed` says that the same objects serve any pools,
+    `immutable` that Kubernetes lets nobody change them.
     """
 
     profile: str
@@ -55,6 +56,8 @@ class Driven:
     vendors: Callable[[KubeServer], Iterable[Controller]] = no_vendors
     changed: Callable[[ClusterSpec], ClusterSpec] = one_machine_more
     platform: bool = False
+    fixed: bool = False
+    immutable: bool = False
 
     @property
     def id(self) -> str:
