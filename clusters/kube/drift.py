@@ -20,6 +20,7 @@ from clusters.provisioning.steps import Difference
 
 NOTHING = "(nothing)"
 LONGEST = 200
+BEFORE = 40  # letters before the first difference of long texts
 Fields: TypeAlias = Mapping[str, Any]
 NO_FIELDS: Fields = {}
 EMPTY: tuple[Any, ...] = (None, "", 0, False, {}, [])
@@ -41,7 +42,7 @@ def differences(wanted: Wanted, found: Manifest) -> tuple[Difference, ...]:
     )
     seen = [*_compare(wanted.manifest, found, all_fields, ""), *_unwanted(wanted.manifest, found, ours, "")]
     return tuple(
-        Difference(str(wanted.ref), path, *(_shown(value, path, wanted.hidden) for value in pair))
+        Difference(str(wanted.ref), path, *_from_the_first(*(_shown(one, path, wanted.hidden) for one in pair)))
         for path, pair in seen
     )
 
@@ -188,5 +189,22 @@ def _shown(value: Any, path: str, hidden: tuple[str, ...]) -> str:
     if any(path == secret or path.startswith((f"{secret}.", f"{secret}[")) for secret in hidden):
         return HIDDEN
     shown = value if isinstance(value, str) else without_secrets(value, hidden, path)
-    text = shown if isinstance(shown, str) else json.dumps(shown, sort_keys=True)
-    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "\N{HORIZONTAL ELLIPSIS}"
+    return shown if isinstance(shown, str) else json.dumps(shown, sort_keys=True)
+
+
+def _from_the_first(want: str, have: str) -> tuple[str, str]:
+    """Long texts from a little before the first letter in which they differ, so that it is seen."""
+    if max(len(want), len(have)) <= LONGEST:
+        return want, have
+    alike = next(
+        (place for place, (left, right) in enumerate(zip(want, have, strict=False)) if left != right),
+        min(len(want), len(have)),
+    )
+    begin = max(alike - BEFORE, 0) if alike > LONGEST // 2 else 0
+    return _cut(want, begin), _cut(have, begin)
+
+
+def _cut(text: str, begin: int) -> str:
+    more = "\N{HORIZONTAL ELLIPSIS}"
+    part = (more if begin else "") + text[begin:]
+    return part if len(part) <= LONGEST else part[: LONGEST - 1] + more
