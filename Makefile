@@ -33,7 +33,7 @@ messages: ## bring the translations up to the sources; then fill what is empty i
 cases: ## the cases from the field, each with its tests
 	@exec $(SETUP) test -- $(PYTHON) -m tests.cases
 
-kube-assets: ## etcd, kube-apiserver, kube-controller-manager and kubectl: found, or built once by Go
+kube-assets: ## etcd, kube-apiserver, kube-controller-manager, kubectl, helm: found, or built once by Go
 	@exec $(SETUP) kube
 
 clean: ## end and remove everything that `make run` made

@@ -1,6 +1,7 @@
 """`python3 -m setup run|test [-- command ...]`: make the machine ready, then become the command.
 
-`python3 -m setup kube` provides the Kubernetes programs, which `make run` builds beside the portal.
+`python3 -m setup kube` provides the Kubernetes programs, which `make run` builds beside the portal, and for
+the tests Helm and charts.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from setup import debian, environment, kube
+from setup import charts, debian, environment, kube
 from setup.progress import SetupFailed, say
 
 USER = "freehold"
@@ -45,7 +46,8 @@ def main(arguments: list[str]) -> None:
 def _provide_kube(clone: Path, *, optional: bool) -> int:
     """The exit code. Optional: without them tests are skipped, which CI does not allow."""
     try:
-        found = kube.provide(clone)
+        found = kube.provide(clone) | kube.provide(clone, kube.HELM)
+        charts.provide(clone)
     except SetupFailed as error:
         say(f"The Kubernetes programs are not there. {error}")
         return 0 if optional and os.environ.get("CI", "").lower() != "true" else 1

@@ -18,6 +18,7 @@ import sys
 import time
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 from setup import environment
@@ -30,42 +31,60 @@ PACKAGES = {  # in the order of their need: the first tests want etcd and the AP
     "kube-controller-manager": "k8s.io/kubernetes/cmd/kube-controller-manager",
 }
 MODULE = Path("tests", "kube")
+HELM_PACKAGES = {"helm": "helm.sh/helm/v4/cmd/helm"}
 NOTE = "state.json"
 GO_PLACES = "/usr/local/go/bin:/usr/lib/go/bin"  # beside PATH: sudo often drops them
+HELM_PIN = r"helm\.sh/helm/v4 v(\S+)"
 VERSION = re.compile(r"(\d+)\.(\d+)(?:\.(\d+))?")
 Version = tuple[int, ...]
 
 
-def find(clone: Path) -> dict[str, Path]:
+@dataclass(frozen=True, slots=True)
+class Programs:
+    """What the go.mod of one folder pins: changing one set does not build the other anew."""
+
+    title: str  # of its folder in the cache
+    module: Path
+    packages: Mapping[str, str]
+
+
+KUBERNETES = Programs("kube", MODULE, PACKAGES)
+HELM = Programs("helm", MODULE / "helm", HELM_PACKAGES)  # tests render charts with it; the portal does not
+
+
+def find(clone: Path, programs: Programs = KUBERNETES) -> dict[str, Path]:
     """The programs that are there: of KUBEBUILDER_ASSETS, of PATH in the right version, of the cache."""
     found: dict[str, Path] = {}
-    for name in PACKAGES:
-        for place in (_given(name), _on_path(name, clone), cache(clone) / name):
+    for name in programs.packages:
+        for place in (_given(name), _on_path(name, clone), cache(clone, programs) / name):
             if place is not None and _usable(place):
                 found[name] = place
                 break
     return found
 
 
-def cache(clone: Path) -> Path:
+def cache(clone: Path, programs: Programs = KUBERNETES) -> Path:
     """Where programs built from this clone's pins lie. Which Go built them does not change what they do."""
-    pins = b"".join((clone / MODULE / name).read_bytes() for name in ("go.mod", "go.sum"))
-    return environment.CACHE / f"kube-{hashlib.sha256(pins + platform.machine().encode()).hexdigest()[:12]}"
+    pins = b"".join((clone / programs.module / name).read_bytes() for name in ("go.mod", "go.sum"))
+    return (
+        environment.CACHE
+        / f"{programs.title}-{hashlib.sha256(pins + platform.machine().encode()).hexdigest()[:12]}"
+    )
 
 
-def provide(clone: Path) -> dict[str, Path]:
+def provide(clone: Path, programs: Programs = KUBERNETES) -> dict[str, Path]:
     """All programs, built where missing. Raises SetupFailed that says what to install."""
-    found = find(clone)
-    if len(found) == len(PACKAGES):
+    found = find(clone, programs)
+    if len(found) == len(programs.packages):
         return found
     environment.CACHE.mkdir(parents=True, exist_ok=True)
     with (environment.CACHE / "kube.lock").open("w", encoding="ascii") as lock:
         _take(lock.fileno())
-        found = find(clone)  # another process may have built them meanwhile
-        missing = [name for name in PACKAGES if name not in found]
+        found = find(clone, programs)  # another process may have built them meanwhile
+        missing = [name for name in programs.packages if name not in found]
         if missing:
-            _build(missing, clone)
-    return find(clone)
+            _build(missing, clone, programs)
+    return find(clone, programs)
 
 
 def go_program(clone: Path) -> tuple[str, Mapping[str, str]]:
@@ -106,20 +125,23 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
-def _build(missing: list[str], clone: Path) -> None:
+def _build(missing: list[str], clone: Path, programs: Programs) -> None:
     go, variables = go_program(clone)
-    place = cache(clone)
+    place = cache(clone, programs)
     place.mkdir(exist_ok=True)
     place.chmod(0o755)
     say(f"Building {', '.join(missing)} with Go, once; this takes some minutes")
     for name in missing:
         began = time.monotonic()
         draft = place / f".{name}.new"
-        command = ["nice", "-n", "19", go, "build", "-v", "-trimpath", "-ldflags", _stamp(clone)]
-        command += ["-o", str(draft), PACKAGES[name]]
+        command = ["nice", "-n", "19", go, "build", "-v", "-trimpath", "-ldflags", _stamp(name, clone)]
+        command += ["-o", str(draft), programs.packages[name]]
         log = environment.CACHE / f"{place.name}-{name}.log"
         if not run(
-            ["env", "-C", str(clone / MODULE), *command], log=log, note=_Progress(name), environment=variables
+            ["env", "-C", str(clone / programs.module), *command],
+            log=log,
+            note=_Progress(name),
+            environment=variables,
         ):
             raise SetupFailed(f"{name} could not be built; the output is in {log}. What was built is kept.")
         draft.chmod(0o755)
@@ -127,24 +149,27 @@ def _build(missing: list[str], clone: Path) -> None:
         say(f"Built {name} in {time.monotonic() - began:.0f} s")
 
 
-def _stamp(clone: Path) -> str:
+def _stamp(name: str, clone: Path) -> str:
     """The version that the programs tell; without it clients take them for 0.0.0."""
+    if name in HELM_PACKAGES:
+        told = ".".join(map(str, _pinned(clone, HELM_PIN, HELM.module)))
+        return f"-s -w -X helm.sh/helm/v4/internal/version.version=v{told}"
     major, minor, patch = _pinned(clone, r"k8s\.io/kubernetes v(\S+)")
-    told = {
+    stamps = {
         "gitVersion": f"v{major}.{minor}.{patch}",
         "gitMajor": major,
         "gitMinor": minor,
         "gitTreeState": "clean",
     }
     return "-s -w " + " ".join(
-        f"-X k8s.io/component-base/version.{key}={value}" for key, value in told.items()
+        f"-X k8s.io/component-base/version.{key}={value}" for key, value in stamps.items()
     )
 
 
-def _pinned(clone: Path, pattern: str) -> Version:
-    match = re.search(pattern, (clone / MODULE / "go.mod").read_text(encoding="utf-8"), re.MULTILINE)
+def _pinned(clone: Path, pattern: str, module: Path = MODULE) -> Version:
+    match = re.search(pattern, (clone / module / "go.mod").read_text(encoding="utf-8"), re.MULTILINE)
     if match is None:
-        raise SetupFailed(f"{MODULE / 'go.mod'} does not say what it should.")
+        raise SetupFailed(f"{module / 'go.mod'} does not say what it should.")
     return _numbers(match[1])
 
 
@@ -157,6 +182,11 @@ def _on_path(name: str, clone: Path) -> Path | None:
     place = shutil.which(name)
     if place is None:
         return None
+    if name in HELM_PACKAGES:
+        fits = (
+            _version([place, "version", "--short"], os.environ) >= _pinned(clone, HELM_PIN, HELM.module)[:2]
+        )
+        return Path(place) if fits else None
     ask = [place, "version", "--client"] if name == "kubectl" else [place, "--version"]
     module = r"etcd/server/v3 v(\S+)" if name == "etcd" else r"k8s\.io/kubernetes v(\S+)"
     return Path(place) if _version(ask, os.environ) >= _pinned(clone, module)[:2] else None

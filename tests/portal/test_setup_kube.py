@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from setup import __main__ as setup_main
-from setup import environment, kube
+from setup import charts, environment, kube
 from setup.progress import SetupFailed
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -19,6 +19,9 @@ case "$1" in
   build)
     echo built >>"{tally}"
     for word; do [ "$last" = -o ] && printf '#!/bin/sh\\n' >"$word"; last=$word; done ;;
+  mod)
+    echo fetched "$4" >>"{tally}"
+    cat "{tally}.module" ;;
 esac
 """
 
@@ -145,3 +148,49 @@ def test_tests_go_on_without_go_but_not_in_ci(clone: Path, monkeypatch: pytest.M
     assert setup_main._provide_kube(clone, optional=False) == 1
     monkeypatch.setenv("CI", "true")
     assert setup_main._provide_kube(clone, optional=True) == 1
+
+
+def test_helm_has_pins_of_its_own(clone: Path, open_tmp: Path) -> None:
+    tally = put_go(open_tmp)
+    put(open_tmp / "bin" / "helm", "#!/bin/sh\necho v3.9.1\n")
+    before = kube.cache(clone)
+    assert kube.provide(clone, kube.HELM) == {"helm": kube.cache(clone, kube.HELM) / "helm"}
+    with (clone / kube.HELM.module / "go.sum").open("a") as sums:
+        sums.write("\n")
+    assert kube.find(clone, kube.HELM) == {}
+    assert kube.cache(clone) == before
+    fits = put(open_tmp / "bin" / "helm", "#!/bin/sh\necho v4.9.0\n")
+    assert kube.provide(clone, kube.HELM) == {"helm": fits}
+    assert tally.read_text().count("built") == 1
+
+
+def put_module(clone: Path, open_tmp: Path, **told: str) -> Path:
+    """What the stand-in for Go says that it downloaded."""
+    pin = json.loads((clone / charts.PINS).read_text())["vcluster"]
+    chart = put(open_tmp / "module" / pin["folder"] / "templates" / "one.yaml", "kind: One\n", 0o444)
+    put(chart.parents[1] / "Chart.yaml", "name: vcluster\n", 0o444)
+    answer = {"Dir": str(open_tmp / "module"), "Sum": pin["sum"], **told}
+    (open_tmp / "tally.module").write_text(json.dumps(answer))
+    return chart
+
+
+def test_a_chart_is_fetched_once_in_the_version_that_is_pinned(clone: Path, open_tmp: Path) -> None:
+    tally = put_go(open_tmp)
+    chart = put_module(clone, open_tmp)
+    chart.parent.chmod(0o555)  # as Go leaves its cache
+    assert charts.find(clone) == {}
+    found = charts.provide(clone)
+    assert (found["vcluster"] / "templates" / "one.yaml").read_text() == "kind: One\n"
+    assert charts.provide(clone) == charts.find(clone) == found
+    assert tally.read_text() == "fetched github.com/loft-sh/vcluster@v0.36.1\n"
+
+
+def test_a_chart_that_is_not_the_pinned_one_is_not_taken(clone: Path, open_tmp: Path) -> None:
+    put_go(open_tmp)
+    put_module(clone, open_tmp, Sum="h1:another")
+    with pytest.raises(SetupFailed, match="it was not taken"):
+        charts.provide(clone)
+    assert charts.find(clone) == {}
+    put(open_tmp / "bin" / "go", "#!/bin/sh\n[ $1 = version ] && echo go1.26.0 && exit\nexit 1\n")
+    with pytest.raises(SetupFailed, match="could not be fetched"):
+        charts.provide(clone)
