@@ -42,7 +42,9 @@ def differences(wanted: Wanted, found: Manifest) -> tuple[Difference, ...]:
     )
     seen = [*_compare(wanted.manifest, found, all_fields, ""), *_unwanted(wanted.manifest, found, ours, "")]
     return tuple(
-        Difference(str(wanted.ref), path, *_from_the_first(*(_shown(one, path, wanted.hidden) for one in pair)))
+        Difference(
+            str(wanted.ref), path, *_from_the_first(*(_shown(one, path, wanted.hidden) for one in pair))
+        )
         for path, pair in seen
     )
 
