@@ -9,15 +9,16 @@ from dataclasses import dataclass
 from django.conf import settings
 
 from clusters.models import Site
+from clusters.provisioning import stack_drivers
 from clusters.provisioning.placed import place
 from clusters.provisioning.steps import Step
 from portal.lib import env
 from portal.lib.errors import PermanentError
 
 # What a site names a driver for. A stack that it can serve is a concern too, of the stack's name.
-CONCERNS = ("machines", "fabric", "control_plane", "nodes", "access", "gpu", "home", "accounting")
+CONCERNS = ("machines", "fabric", "control_plane", "nodes", "access", "gitops", "gpu", "home", "accounting")
 # Steps that a site may do without: who needs one of them needs nothing instead.
-OPTIONAL = frozenset({"machines", "fabric", "nodes", "gpu", "addons", "home", "accounting"})
+OPTIONAL = frozenset({"machines", "fabric", "nodes", "access", "gpu", "addons", "home", "accounting"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,14 @@ def _local(wanted: Wanted) -> tuple[Step, ...]:
     )
 
 
-FACTORIES: dict[str, Factory] = {"local": _local}
+FACTORIES: dict[str, Factory] = {
+    "local": _local,
+    "gitops": stack_drivers.gitops,
+    "slinky": stack_drivers.slinky,
+    "gpu_operator": stack_drivers.gpu_operator,
+    "kubernetes_stack": stack_drivers.kubernetes_stack,
+    "volcano": stack_drivers.volcano,
+}
 
 
 def steps_for(site: Site, stack: str) -> tuple[Step, ...]:

@@ -36,6 +36,9 @@ def wanted(spec: ClusterSpec) -> tuple[tuple[Kind, Manifest], ...]:
         {"apiGroups": [""], "resources": ["nodes"], "verbs": WRITE},
         {"apiGroups": [""], "resources": ["nodes/status"], "verbs": ["patch"]},
         {"apiGroups": [""], "resources": ["namespaces"], "verbs": ["get", "list"]},
+        # the stack "kubernetes": its quota, and whether the cluster's own services run
+        {"apiGroups": [""], "resources": ["resourcequotas"], "verbs": WRITE},
+        {"apiGroups": ["apps"], "resources": ["deployments"], "verbs": ["get", "list"]},
         {"apiGroups": [""], "resources": ["serviceaccounts"], "verbs": ["list"]},
         {"apiGroups": [RBAC], "resources": ["rolebindings", "clusterrolebindings"], "verbs": WRITE},
         {
