@@ -17,12 +17,12 @@ from clusters.clients.slurmrest.client import RestGateway
 from clusters.clients.slurmrest.gateway import SlurmGateway
 from clusters.clients.slurmrest.models import JobRecord, SubmitRequest, SubmitResult
 from clusters.models import SlurmEndpoint, SlurmIdentity
+from clusters.services import slurm_access
 from jobs.models import Job
 from jobs.output_reader import client
 from jobs.output_reader.protocol import OutputChunk, Stream
 from portal.lib import crypto
 from portal.lib.errors import WrongState
-from portal.lib.http import Outside
 
 DEADLINE = 10.0  # seconds, for each call
 
@@ -37,7 +37,7 @@ def gateway_for(identity: SlurmIdentity) -> Iterator[SlurmGateway]:
     if endpoint is None or not endpoint.url or not endpoint.api_version:
         raise WrongState(_("This cluster has no Slurm API yet."), hint=_("Its page shows how far it is."))
     key = crypto.unseal(bytes(endpoint.sealed_jwt_key))
-    session = Outside(endpoint.url, timeout=DEADLINE)
+    session = slurm_access.session_for(endpoint, timeout=DEADLINE)
     try:
         yield RestGateway(
             endpoint.url,

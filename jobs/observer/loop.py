@@ -6,6 +6,7 @@ import datetime as dt
 import threading
 import uuid
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass
 
 import structlog
@@ -14,11 +15,12 @@ from django.db.models import Q
 
 from clusters.clients.slurmrest import errors, tokens, versions
 from clusters.models import IdentityKind, Phase, SlurmEndpoint, SlurmIdentity
-from clusters.services import observation
+from clusters.services import observation, slurm_access
 from jobs.observer import pace
 from jobs.observer.look import Memory, look
 from jobs.observer.resolve import give_up_on_removed_clusters
 from jobs.observer.rows import end_jobs_of_removed_clusters
+from jobs.outside import DEADLINE
 from portal.lib import clock, crypto
 from portal.lib.errors import OutsideError
 from tenants.scoping import TenantQuerySet
@@ -159,7 +161,10 @@ def rediscover(endpoint: SlurmEndpoint) -> None:
     )
     key = crypto.unseal(bytes(endpoint.sealed_jwt_key))
     try:
-        found = versions.discover(endpoint.url, observer.name, lambda: tokens.mint(observer.name, key))
+        with closing(slurm_access.session_for(endpoint, timeout=DEADLINE)) as session:
+            found = versions.discover(
+                endpoint.url, observer.name, lambda: tokens.mint(observer.name, key), session=session
+            )
     except OutsideError as error:
         observation.note_trouble(endpoint, at=clock.now(), trouble=error.message)
         return
