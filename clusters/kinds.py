@@ -7,8 +7,9 @@ from decimal import Decimal
 from typing import Any
 
 from django.db.models import Max
+from django.db.models.functions import Coalesce
 
-from clusters import lines, live, plans, selectors, told, words
+from clusters import lines, live, plans, selectors, told, volcano, words
 from clusters.attention import attention, refused_orders
 from clusters.costs import costs, forecast, month_of
 from clusters.models import (
@@ -22,8 +23,10 @@ from clusters.models import (
     OrderState,
     Phase,
     SlurmEndpoint,
+    Stack,
     StepEvent,
     StepState,
+    WorkloadSnapshot,
 )
 from clusters.services.changes import open_change
 from portal.lib import clock, keyset
@@ -33,7 +36,7 @@ from tenants.live.registry import LiveKind, register
 from tenants.models import Invitation, Membership, Tenant
 from tenants.rights import Action, may
 
-MOST_EVENTS = 100
+MOST_EVENTS = 25
 LONGEST_ID = 19  # digits of a bigint
 ORDERS_PER_PAGE = 25
 
@@ -227,6 +230,25 @@ def events_context(actor: Actor, row: Cluster, after: str = "") -> JSONDict:
     }
 
 
+def volcano_context(actor: Actor, row: Cluster) -> JSONDict:
+    """Volcano's queues and jobs as a worker saw them last."""
+    seen = WorkloadSnapshot.objects.filter(cluster=row).first()
+    return {
+        "cluster": row,
+        "tenant": actor.tenant,
+        "seen": seen,
+        "is_usable": row.phase in {Phase.READY, Phase.DEGRADED},
+        **volcano.shown(seen),
+    }
+
+
+def volcano_as_of(row: Cluster) -> dt.datetime | None:
+    """The last look that saw them, or since when none does."""
+    rows = WorkloadSnapshot.objects.filter(cluster=row)
+    found: dt.datetime | None = rows.values_list(Coalesce("unreachable_since", "seen_at"), flat=True).first()
+    return found
+
+
 def clusters_context(actor: Actor, row: Tenant, *, removed: bool = False) -> JSONDict:
     """The list of clusters as it opens, or with the removed ones."""
     rows = selectors.with_figures(Cluster.objects.for_actor(actor)).select_related("site")
@@ -280,6 +302,15 @@ NODES = register(
     )
 )
 STEPS = register(LiveKind(live.STEPS, Cluster.objects.all, "clusters/cluster_steps.html#live", steps_context))
+VOLCANO = register(
+    LiveKind(
+        live.VOLCANO,
+        lambda: Cluster.objects.filter(stack=Stack.VOLCANO),
+        "clusters/cluster_volcano.html#live",
+        volcano_context,
+        as_of=volcano_as_of,
+    )
+)
 EVENTS = register(
     LiveKind(live.EVENTS, Cluster.objects.all, "clusters/cluster_events.html#live", events_context)
 )

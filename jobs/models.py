@@ -108,6 +108,11 @@ class Job(TenantOwned):
                 condition=Q(state__in=("PENDING", "RUNNING", "SUSPENDED", "COMPLETING")),
             ),
             models.Index(fields=["owner", "-end_time"], name="jobs_by_end"),
+            models.Index(  # by id one looks for a whole array, too
+                fields=["cluster", "array_job_id"],
+                name="jobs_by_array",
+                condition=Q(array_job_id__isnull=False),
+            ),
             # lists begin with what is active, which may be few among very many that ended
             models.Index(
                 fields=["tenant", "-submit_time", "-id"],

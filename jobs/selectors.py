@@ -16,8 +16,8 @@ from tenants.scoping import TenantQuerySet
 
 PAGE = 25
 LONGEST_TEXT = 255
-NAMED_FIRST = 1000  # jobs; most searches are for a recent one, and need not read further
-NAMED_AMONG = 20_000  # jobs; a name is looked for in so many, whatever a tenant ran before
+SHORT = 3  # characters; the index of names (migration 0005) finds no shorter text
+NAMED_AMONG = 20_000  # jobs; a shorter text is looked for in the names of so many, the newest
 _AT_WORK = ("RUNNING", "COMPLETING", "SUSPENDED")
 _WAITING = ("PENDING",)
 _ENDED = tuple(state.value for state in JobState if state.value not in ACTIVE_STATES)
@@ -87,25 +87,24 @@ def list_jobs(actor: Actor, wanted: Filter, *, after: str = "", size: int = PAGE
 
 
 def find_jobs(actor: Actor, text: str, *, most: int) -> list[Job]:
-    """Jobs of the tenant by id (12, 12_3), or by name among the newest NAMED_AMONG; the newest first."""
+    """Jobs of the tenant by id (12, 12_3), or by a part of their name; the newest first."""
     rows = Job.objects.for_actor(actor).select_related("cluster", "owner")
     number, _, task = text.partition("_")
     if _is_number(number) and (not task or _is_number(task)):
         wanted = Q(slurm_job_id=int(number)) | Q(array_job_id=int(number))
         if task:
             wanted = Q(array_job_id=int(number), array_task_id=int(task))
-        clusters = Cluster.objects.for_actor(actor).values("pk")  # so that ids are found by their index
+        clusters = list(
+            Cluster.objects.for_actor(actor).values_list("pk", flat=True)
+        )  # for the indexes of ids
         if found := list(rows.filter(wanted, cluster__in=clusters).order_by("-submit_time", "-id")[:most]):
             return found
-    newest = Job.objects.for_actor(actor).order_by("-submit_time", "-id")
     named = rows.filter(name__icontains=text).order_by("-submit_time", "-id")
-    found = []
-    for reach in NAMED_FIRST, NAMED_AMONG:
-        edge = newest.values_list("submit_time", flat=True)[reach : reach + 1].first()
-        found = list((named if edge is None else named.filter(submit_time__gt=edge))[:most])
-        if edge is None or len(found) == most:
-            break
-    return found
+    if len(text) < SHORT:
+        newest = Job.objects.for_actor(actor).order_by("-submit_time", "-id")
+        edge = newest.values_list("submit_time", flat=True)[NAMED_AMONG : NAMED_AMONG + 1].first()
+        named = named if edge is None else named.filter(submit_time__gt=edge)
+    return list(named[:most])
 
 
 def list_queue(actor: Actor, cluster: Cluster, *, after: str = "", size: int = PAGE) -> Page:

@@ -7,7 +7,7 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from clusters.selectors import find_clusters, find_orders
-from jobs.selectors import NAMED_AMONG, find_jobs
+from jobs.selectors import NAMED_AMONG, SHORT, find_jobs
 from portal.lib.types import JSONDict
 from tenants.web import TenantRequest, in_tenant
 
@@ -20,7 +20,7 @@ MOST = 10  # of each kind; whoever needs more has the lists with their filters
 def search(request: TenantRequest) -> HttpResponse:
     """Grouped results, one query for each kind, bounded; nothing is asked for without a text."""
     q = request.GET.get("q", "").replace("\0", "").strip()[:LONGEST]
-    context: JSONDict = {"q": q, "most": MOST, "named_among": NAMED_AMONG}
+    context: JSONDict = {"q": q, "most": MOST, "named_among": NAMED_AMONG if len(q) < SHORT else None}
     if q:
         context |= {
             "jobs": find_jobs(request.actor, q, most=MOST),

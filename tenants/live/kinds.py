@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import uuid
+
 from django.db import models
 
 from portal.lib import clock
@@ -9,21 +11,28 @@ from portal.lib.types import JSONDict
 from tenants.actor import Actor
 from tenants.hooks import accounts_of
 from tenants.live.registry import LiveKind, register
-from tenants.models import Invitation, Membership, Tenant
+from tenants.models import Invitation, Membership, OidcIdentity, Tenant
 from tenants.rights import Action, may
 
+PAGE = 25
 MOST_SHOWN = 500
 
 
-def members_context(actor: Actor, row: Tenant) -> JSONDict:
-    """People with their accounts, and open invitations of the actor's tenant."""
-    people = list(
+def members_context(actor: Actor, row: Tenant, *, after: str = "") -> JSONDict:
+    """Some people with their accounts, by name, and open invitations of the actor's tenant.
+
+    They begin behind the place `after`; anything that is no place is the beginning.
+    """
+    behind = _behind(after)
+    seen = OidcIdentity.objects.filter(user=models.OuterRef("user")).order_by().values("user")
+    found = list(
         Membership.objects.for_actor(actor)
-        .filter(ended_at=None)
+        .filter(behind or models.Q(), ended_at=None)
         .select_related("user")
-        .annotate(last_seen=models.Max("user__identities__last_seen_at"))
-        .order_by("user__name", "created_at")[:MOST_SHOWN]
+        .annotate(last_seen=models.Subquery(seen.values(at=models.Max("last_seen_at"))))
+        .order_by("user__name", "user_id")[: PAGE + 1]
     )
+    people = found[:PAGE]
     invitations = (
         Invitation.objects.for_actor(actor)
         .filter(accepted_at=None, revoked_at=None, expires_at__gt=clock.now())
@@ -37,7 +46,19 @@ def members_context(actor: Actor, row: Tenant) -> JSONDict:
         "people": [{"row": person, "accounts": accounts.get(person.pk, [])} for person in people],
         "invitations": invitations if manages else (),
         "manages": manages,
+        "next": f"{people[-1].user.name}~{people[-1].user_id.hex}" if len(found) > PAGE else "",
+        "is_first": behind is None,
     }
+
+
+def _behind(after: str) -> models.Q | None:
+    """People behind one, by name and id."""
+    name, _, key = after.replace("\0", "").rpartition("~")
+    try:
+        person = uuid.UUID(key)
+    except ValueError:
+        return None
+    return models.Q(user__name__gt=name) | models.Q(user__name=name, user_id__gt=person)
 
 
 MEMBERS = register(

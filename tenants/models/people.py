@@ -52,6 +52,8 @@ class User(AbstractBaseUser):
     class Meta:
         verbose_name = gettext_lazy("person")
         verbose_name_plural = gettext_lazy("people")
+        # a page of a tenant's members, by name
+        indexes = [models.Index(fields=["name", "id"], name="people_by_name")]
 
     USERNAME_FIELD = "id"
     is_operator = False  # set for each request by tenants.middleware from the identity that signed in

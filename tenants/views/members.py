@@ -33,10 +33,11 @@ LINKS_KEY = "invitation_links"  # links to be shown once, by invitation
 @require_safe
 @in_tenant
 def members(request: TenantRequest) -> HttpResponse:
-    """People, and for who may invite also the open invitations."""
+    """People, and for who may invite also the open invitations; only the list as it opens is live."""
     tenant = request.actor.tenant
     assert tenant is not None  # noqa: S101  # the door has set it
-    context = members_context(request.actor, tenant) | {"live_topics": [MEMBERS.topic(tenant)]}
+    context = members_context(request.actor, tenant, after=request.GET.get("after", ""))
+    context["live_topics"] = [MEMBERS.topic(tenant)] if context["is_first"] else []
     return render(request, "tenants/members.html", context)
 
 

@@ -21,8 +21,9 @@ from tests.jobs.builders import make_job, make_slurm_cluster
 
 SIZES = (10, 100, 10_000)  # at 100 a page of every list is full
 PEOPLE = 200
-# of every hundred jobs: a few run, a third waits, the others ended
-STATES = ("RUNNING",) * 2 + ("PENDING",) * 30 + ("COMPLETED",) * 60 + ("FAILED",) * 8
+NAMED = 9  # jobs that a search by name finds, spread over all of them
+# of every hundred jobs of a tenant: some run or wait, the others ended; and of a busy queue
+STATES = ("RUNNING",) * 2 + ("PENDING",) * 8 + ("COMPLETED",) * 80 + ("FAILED",) * 10
 WAITING = ("RUNNING",) * 4 + ("PENDING",) * 96
 STEPS = ("progressing", "waiting", "ready")
 ORDERS = (OrderState.SUBMITTED, OrderState.FULFILLED, OrderState.REJECTED, *(OrderState.CANCELLED,) * 7)
@@ -124,17 +125,20 @@ def _jobs(like: Job, owner: User, count: int, states: Sequence[str]) -> None:
         if name not in {"tenant", "cluster", "identity", "owner"}
     }
     now = clock.now()
+    apart = max(1, count // NAMED)
     Job.objects.bulk_create(
         (
             Job(
                 **columns
                 | {
                     "slurm_job_id": like.slurm_job_id + 1 + number,
-                    "name": f"train-{number}",
+                    "name": f"sweep-{number}" if number % apart == 0 else f"train-{number}",
                     "state": (state := states[number * 37 % 100]),
                     "submit_time": now - dt.timedelta(minutes=number),
                     "start_time": None if state == "PENDING" else now - dt.timedelta(minutes=number),
-                    "end_time": None if state in {"PENDING", "RUNNING"} else now,
+                    "end_time": None
+                    if state in {"PENDING", "RUNNING"}
+                    else now - dt.timedelta(minutes=max(0, number - 20)),
                     "tenant_id": like.tenant_id,
                     "cluster_id": like.cluster_id,
                     "identity_id": like.identity_id,

@@ -63,7 +63,7 @@ def addresses(facts: Facts, size: int) -> dict[str, str]:
         "events of a cluster": reverse("cluster-events", kwargs=cluster),
         "cluster with plots": reverse("cluster", kwargs=cluster),
         "search by id": f"{find}?q={facts.slurm_ids[size]}",
-        "search by name": f"{find}?q=train-7",
+        "search by name": f"{find}?q=sweep",
     }
 
 

@@ -30,7 +30,7 @@ PINNED = {
     "orders/": 9,
     "members/": 9,
     "audit/": 6,
-    "search/?q=train": 9,
+    "search/?q=train": 8,
 }
 OPERATORS = {"/operations/": 17, "/operations/clusters/order/": 11, "/operations/jobs/job/": 8}
 

@@ -96,12 +96,18 @@ def role_word(role: str) -> str:
 def badge(status: object, word: object = "", size: str = "") -> SafeString:
     """A status as colour, icon and word; `word` replaces the usual word, `size` is "" or "lg"."""
     look = look_of(status)
+    return _badge(look.tone, look.icon, str(word or look.word), size)
+
+
+@functools.lru_cache(maxsize=512)
+def _badge(tone: str, icon_name: str, word: str, size: str) -> SafeString:
+    """Every row of a list has one: made once for each word."""
     return format_html(
         '<span class="badge tone-{}{}">{}{}</span>',
-        look.tone,
+        tone,
         " badge-lg" if size == "lg" else "",
-        icon(look.icon),
-        word or look.word,
+        icon(icon_name),
+        word,
     )
 
 
@@ -111,11 +117,9 @@ def when(at: datetime | None, empty: str = "") -> SafeString:
     if not at:
         return format_html('<span class="muted">{}</span>', empty or NOTHING)
     utc = at.astimezone(UTC)
-    return format_html(
-        '<time datetime="{}" data-relative>{}</time>',
-        utc.isoformat(timespec="seconds"),
-        utc.strftime("%Y-%m-%d %H:%M UTC"),
-    )
+    exact = utc.isoformat(timespec="seconds")
+    # every row of a list has one; nothing in a moment needs an escape
+    return SafeString(f'<time datetime="{exact}" data-relative>{exact[:10]} {exact[11:16]} UTC</time>')
 
 
 @register.simple_tag
