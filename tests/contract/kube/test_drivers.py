@@ -13,13 +13,18 @@ from tests.kube import roles
 from tests.kube.platform_proxy import PlatformProxy
 from tests.kube.server import KubeServer
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300), pytest.mark.xdist_group("kube")]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+# two workers, each with an API server of its own
+EACH = [
+    pytest.param(driven, id=driven.id, marks=pytest.mark.xdist_group(f"kube-{number % 2}"))
+    for number, driven in enumerate(every_driven())
+]
 
 
 class TestKubernetesDrivers(KubeContract):
     """Each step of each profile."""
 
-    @pytest.fixture(params=every_driven(), ids=lambda driven: driven.id)
+    @pytest.fixture(params=EACH)
     def subject(
         self, request: pytest.FixtureRequest, kube_server: KubeServer, platform: PlatformProxy
     ) -> Iterator[KubeSubject]:
