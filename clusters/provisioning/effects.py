@@ -25,7 +25,7 @@ from clusters.models import (
 from clusters.provisioning import use
 from clusters.provisioning.lease import Lease, held
 from clusters.provisioning.pace import Pace
-from clusters.services import desired, prefixes
+from clusters.services import desired, kubeconfigs, prefixes
 from clusters.services.moves import move
 from clusters.services.stalls import tell_operators
 from clusters.services.unix_ids import give_other_ports
@@ -166,6 +166,7 @@ def _became_deleted(cluster: Cluster) -> None:
     prefixes.take_back(cluster)
     SlurmEndpoint.objects.filter(cluster=cluster).update(url="", next_observe_at=None)
     SlurmIdentity.objects.filter(cluster=cluster).update(active=False)
+    kubeconfigs.cluster_gone(cluster)
     _fulfil(cluster, OrderKind.TERMINATE)
 
 

@@ -13,9 +13,10 @@ from django.utils.translation import gettext as _
 from clusters import hints, outside
 from clusters.clients.kube.client import KubeClient
 from clusters.clients.kube.models import Access
-from clusters.kube import accounts
+from clusters.kube import accounts, tenant
 from clusters.models import (
     Cluster,
+    ClusterSecret,
     KubeAccount,
     KubeconfigGrant,
     KubeRole,
@@ -162,14 +163,21 @@ def entitled(membership: Membership) -> KubeRole | None:
     return ROLES.get(Role(membership.role)) if may_use else None
 
 
+def cluster_gone(cluster: Cluster) -> None:
+    """Called when the API server was seen gone: with it went every account and token."""
+    _gone(KubeconfigGrant.objects.filter(cluster=cluster))
+    KubeAccount.objects.filter(cluster=cluster).update(due_at=None)
+    ClusterSecret.objects.filter(cluster=cluster, name=tenant.KEPT_AS).delete()
+
+
 def membership_changed(membership: Membership) -> None:
     """Called inside the command that changed a membership: the API servers follow soon."""
     _changed(Q(membership=membership))
 
 
-def tenant_changed(tenant: Tenant) -> None:
+def tenant_changed(changed: Tenant) -> None:
     """Called inside the command that suspended or resumed a tenant: as above."""
-    _changed(Q(membership__tenant=tenant))
+    _changed(Q(membership__tenant=changed))
 
 
 def _require_usable(cluster: Cluster) -> None:

@@ -20,6 +20,7 @@ from clusters.models import Cluster, KubeAccount, KubeconfigGrant, KubeRole
 from clusters.services import kubeconfigs, secrets
 from portal.lib import clock
 from portal.lib.errors import BadInput, NotAllowed, NotVisible, WrongState
+from tenants.hooks import tell_tenant_changed
 from tenants.models import AuditEvent, Membership, Role, Tenant, User
 from tenants.rights import Action
 from tenants.scoping import get_visible
@@ -175,6 +176,29 @@ def test_who_leaves_loses_the_account_and_every_token(cluster: Cluster, kube: Me
     assert shown.state_of(made.grant) == "revoked"
     members.resume_member(actor=owner, membership=membership)
     assert issue(cluster, member).grant.account == made.grant.account
+
+
+def test_a_suspended_tenant_loses_every_account(cluster: Cluster, kube: MemoryKube) -> None:
+    owner, member = owner_of(cluster.tenant), make_member(cluster.tenant, Role.MEMBER)
+    issue(cluster, owner)
+    issue(cluster, member)
+    cluster.tenant.suspended_at = clock.now()
+    cluster.tenant.save()
+    tell_tenant_changed(cluster.tenant)
+    for account in kubeconfigs.due(clock.now()):
+        kubeconfigs.follow(account)
+    assert kube.objects == {}
+    assert not KubeconfigGrant.objects.filter(gone_at=None).exists()
+
+
+def test_with_the_cluster_go_its_kubeconfigs_and_our_access(cluster: Cluster, kube: MemoryKube) -> None:
+    made = issue(cluster, owner_of(cluster.tenant))
+    kubeconfigs.cluster_gone(cluster)
+    made.grant.refresh_from_db()
+    assert shown.state_of(made.grant) == "revoked"
+    assert kubeconfigs.due(clock.now() + dt.timedelta(days=1)) == []
+    with pytest.raises(WrongState, match="no API server"):
+        issue(cluster, owner_of(cluster.tenant))
 
 
 def test_another_role_is_bound_without_a_new_kubeconfig(cluster: Cluster, kube: MemoryKube) -> None:
