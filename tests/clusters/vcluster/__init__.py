@@ -1,0 +1,1 @@
+"""Drivers that make control planes: the vCluster Platform, and the chart through GitOps."""
