@@ -33,7 +33,7 @@ class GpuStep(ObjectsStep):
         self._tenants = tenants
         self._installer = installer
         self.system = "the site's GitOps" if installer else "the tenant's cluster"
-        self.needs = ("gitops", "nodes") if installer else ("control-plane", "nodes")
+        self.needs = ("gitops", "nodes") if installer else ("control-plane", "access", "nodes")
 
     def describe(self, spec: ClusterSpec) -> tuple[str, ...]:
         """See Step."""

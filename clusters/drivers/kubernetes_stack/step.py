@@ -44,7 +44,7 @@ class KubernetesStep(ObjectsStep):
     name = "kubernetes"
     component = "Kubernetes"
     system = "the tenant's cluster"
-    needs: tuple[str, ...] = ("control-plane", "nodes", "gpu")
+    needs: tuple[str, ...] = ("control-plane", "access", "nodes", "gpu")
     deadline = dt.timedelta(minutes=30)
 
     def __init__(self, settings: KubernetesSettings, clients: Clients) -> None:

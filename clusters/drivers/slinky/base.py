@@ -36,7 +36,7 @@ class KeysStep(ObjectsStep):
     name = "slurm-keys"
     component = "Slinky"
     system = TENANT
-    needs: tuple[str, ...] = ("control-plane",)
+    needs: tuple[str, ...] = ("control-plane", "access")
     deadline = dt.timedelta(minutes=5)
 
     def __init__(self, settings: SlinkySettings, clients: Clients) -> None:

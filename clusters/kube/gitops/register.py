@@ -59,7 +59,7 @@ class RegisterStep(ObjectsStep):
     """
 
     name = STEP
-    needs: tuple[str, ...] = ("control-plane",)
+    needs: tuple[str, ...] = ("control-plane", "access")
     deadline = dt.timedelta(minutes=10)
 
     def __init__(self, gitops: GitOps, repos: Iterable[str], clients: Clients, tenants: Clients) -> None:

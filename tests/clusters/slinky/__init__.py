@@ -1,0 +1,1 @@
+"""Slurm by Slinky: what no API server can show by itself."""
