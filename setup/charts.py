@@ -33,6 +33,11 @@ def provide(clone: Path) -> dict[str, Path]:
     return find(clone)
 
 
+def version(clone: Path, name: str) -> str:
+    """The release of a chart, which in the vendor's repository no chart says of itself."""
+    return _pins(clone)[name]["version"].removeprefix("v")
+
+
 def _fetch(name: str, pin: Mapping[str, str], command: list[str], variables: Mapping[str, str]) -> None:
     wanted = f"{pin['module']}@{pin['version']}"
     say(f"Fetching chart {name} with Go, once")

@@ -31,10 +31,10 @@ PACKAGES = {  # in the order of their need: the first tests want etcd and the AP
     "kube-controller-manager": "k8s.io/kubernetes/cmd/kube-controller-manager",
 }
 MODULE = Path("tests", "kube")
-HELM_PACKAGES = {"helm": "helm.sh/helm/v4/cmd/helm"}
+HELM_PACKAGES = {"helm": "helm.sh/helm/v3/cmd/helm"}
 NOTE = "state.json"
 GO_PLACES = "/usr/local/go/bin:/usr/lib/go/bin"  # beside PATH: sudo often drops them
-HELM_PIN = r"helm\.sh/helm/v4 v(\S+)"
+HELM_PIN = r"helm\.sh/helm/v3 v(\S+)"
 VERSION = re.compile(r"(\d+)\.(\d+)(?:\.(\d+))?")
 Version = tuple[int, ...]
 
@@ -153,7 +153,7 @@ def _stamp(name: str, clone: Path) -> str:
     """The version that the programs tell; without it clients take them for 0.0.0."""
     if name in HELM_PACKAGES:
         told = ".".join(map(str, _pinned(clone, HELM_PIN, HELM.module)))
-        return f"-s -w -X helm.sh/helm/v4/internal/version.version=v{told}"
+        return f"-s -w -X helm.sh/helm/v3/internal/version.version=v{told}"
     major, minor, patch = _pinned(clone, r"k8s\.io/kubernetes v(\S+)")
     stamps = {
         "gitVersion": f"v{major}.{minor}.{patch}",

@@ -152,14 +152,14 @@ def test_tests_go_on_without_go_but_not_in_ci(clone: Path, monkeypatch: pytest.M
 
 def test_helm_has_pins_of_its_own(clone: Path, open_tmp: Path) -> None:
     tally = put_go(open_tmp)
-    put(open_tmp / "bin" / "helm", "#!/bin/sh\necho v3.9.1\n")
+    put(open_tmp / "bin" / "helm", "#!/bin/sh\necho v3.9.1+gabc\n")
     before = kube.cache(clone)
     assert kube.provide(clone, kube.HELM) == {"helm": kube.cache(clone, kube.HELM) / "helm"}
     with (clone / kube.HELM.module / "go.sum").open("a") as sums:
         sums.write("\n")
     assert kube.find(clone, kube.HELM) == {}
     assert kube.cache(clone) == before
-    fits = put(open_tmp / "bin" / "helm", "#!/bin/sh\necho v4.9.0\n")
+    fits = put(open_tmp / "bin" / "helm", "#!/bin/sh\necho v3.21.0\n")
     assert kube.provide(clone, kube.HELM) == {"helm": fits}
     assert tally.read_text().count("built") == 1
 
@@ -182,6 +182,7 @@ def test_a_chart_is_fetched_once_in_the_version_that_is_pinned(clone: Path, open
     found = charts.provide(clone)
     assert (found["vcluster"] / "templates" / "one.yaml").read_text() == "kind: One\n"
     assert charts.provide(clone) == charts.find(clone) == found
+    assert charts.version(clone, "vcluster") == "0.36.1"
     assert tally.read_text() == "fetched github.com/loft-sh/vcluster@v0.36.1\n"
 
 
