@@ -17,7 +17,9 @@ from tests.contract.kube.driven import FIXED, Driven, every_driven, spec_of
 
 FOLDER = Path(__file__).with_name("golden")
 # in Kubernetes' own kinds: below these the names are the writer's, so none can be misspelt
-OPEN = frozenset({"annotations", "data", "labels", "limits", "matchLabels", "nodeSelector", "requests"})
+OPEN = frozenset(
+    {"annotations", "data", "hard", "labels", "limits", "matchLabels", "nodeSelector", "requests"}
+)
 Place = tuple[str | int, ...]
 
 
