@@ -29,6 +29,14 @@ def changes(batch: Batch, seen: Seen, client: KubeClient, *, system: str) -> tup
     )
 
 
+def to_come(batch: Batch, *, system: str) -> tuple[Change, ...]:
+    """All of it is made, on an API server that is not there yet."""
+    return tuple(
+        Change("create", system, str(one.ref), to_yaml(without_secrets(one.manifest, one.hidden)))
+        for one in batch.wanted
+    )
+
+
 def _wanted(batch: Batch, seen: Seen, client: KubeClient, system: str) -> Iterator[Change]:
     for one in batch.wanted:
         found = seen.ours.get(one.ref)

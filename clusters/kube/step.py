@@ -8,12 +8,12 @@ from dataclasses import replace
 
 from clusters.clients.kube.client import KubeClient
 from clusters.clients.kube.models import Manifest, Ref
-from clusters.kube import judging, marks
+from clusters.kube import judging, marks, tenant
 from clusters.kube.objects import Wanted
-from clusters.kube.preview import changes
+from clusters.kube.preview import changes, to_come
 from clusters.kube.sinks import Batch, Scope, Seen, ServerSideApply, Sink
 from clusters.provisioning.steps import EMPTY, Change, ClusterSpec, Observed, StepContext
-from portal.lib.errors import OutsideError
+from portal.lib.errors import OutsideError, TemporaryError
 
 Clients = Callable[[StepContext], KubeClient]
 
@@ -56,6 +56,10 @@ class ObjectsStep:
         del ctx, found
         return EMPTY
 
+    def for_plan(self, ctx: StepContext) -> StepContext:
+        """With stand-ins for secrets that are only made on the way; a plan shows none of them."""
+        return ctx
+
     def sink(self, ctx: StepContext) -> Sink:
         """Where the objects go."""
         return ServerSideApply(self.client(ctx))
@@ -92,9 +96,15 @@ class ObjectsStep:
         self.sink(ctx).remove(batch)
 
     def preview(self, ctx: StepContext) -> tuple[Change, ...]:
-        """See Previews."""
-        batch = self.batch(ctx)
-        return changes(batch, self.sink(ctx).read(batch), self.client(ctx), system=self.system)
+        """See Previews. Where the API server itself is still to come, nothing can be there yet."""
+        batch = self.batch(self.for_plan(ctx))
+        try:
+            seen, client = self.sink(ctx).read(batch), self.client(ctx)
+        except TemporaryError as error:
+            if error.reason != tenant.NO_ACCESS:
+                raise
+            return to_come(batch, system=self.system)
+        return changes(batch, seen, client, system=self.system)
 
     # -- how it judges
 

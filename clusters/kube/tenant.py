@@ -9,6 +9,7 @@ from clusters.clients.kube.models import Access
 from portal.lib.errors import TemporaryError
 
 KEPT_AS = "tenant-kube"  # its name among a cluster's secrets
+NO_ACCESS = "NoAccessYet"
 
 
 def pack(access: Access) -> bytes:
@@ -41,5 +42,5 @@ def access_of(secrets: Mapping[str, bytes]) -> Access:
     """From a step's secrets. Raises TemporaryError while the control plane has not given any."""
     kept = secrets.get(KEPT_AS)
     if not kept:
-        raise TemporaryError("NoAccessYet", "The portal has no access to the cluster's API server yet.")
+        raise TemporaryError(NO_ACCESS, "The portal has no access to the cluster's API server yet.")
     return unpack(kept)
