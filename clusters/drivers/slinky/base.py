@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Final
 
 from cryptography.hazmat.primitives.hashes import SHA512
@@ -73,6 +74,10 @@ class KeysStep(ObjectsStep):
             objects.secret(names.SSSD, {names.SSSD_FILE: self._sssd(ctx)}, namespace=names.NAMESPACE),
             *self._switch(),
         )
+
+    def for_plan(self, ctx: StepContext) -> StepContext:
+        """See ObjectsStep."""
+        return replace(ctx, secrets={JWT: bytes(KEY_BYTES), **ctx.secrets})
 
     def _sssd(self, ctx: StepContext) -> bytes:
         if self._settings.identity == FILES:
