@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from django.conf import settings
 
 from clusters.models import Site
-from clusters.provisioning import stack_drivers
+from clusters.provisioning import plane_drivers, stack_drivers
 from clusters.provisioning.placed import place
 from clusters.provisioning.steps import Step
 from portal.lib import env
@@ -50,6 +50,11 @@ def _local(wanted: Wanted) -> tuple[Step, ...]:
 
 FACTORIES: dict[str, Factory] = {
     "local": _local,
+    "metal3": plane_drivers.metal3,
+    "vcluster_nodes": plane_drivers.vcluster_nodes,
+    "netris": plane_drivers.netris,
+    "vcluster_platform": plane_drivers.vcluster_platform,
+    "vcluster_gitops": plane_drivers.vcluster_gitops,
     "gitops": stack_drivers.gitops,
     "slinky": stack_drivers.slinky,
     "gpu_operator": stack_drivers.gpu_operator,

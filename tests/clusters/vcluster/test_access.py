@@ -255,7 +255,7 @@ def test_a_join_command_is_one_plain_line(kube_server: KubeServer, platform: Pla
             "a\nb",
             "rm -rf /",
         ):
-            platform.platform.joinscript = lambda *_, told=told: told  # type: ignore[misc]
+            platform.platform.joinscript = lambda *_, told=told: told
             with pytest.raises(TemporaryError) as early:
                 join_command(ctx, settings, lambda _: clients)
             assert early.value.reason == "JoinNotReady"

@@ -42,7 +42,7 @@ class _Vendor(KubeClient):
         """See KubeClient."""
         return vendor_platform.licence() if ref.kind == LICENSE else vendor_platform.template()
 
-    def list(self, kind: Kind, **_: object) -> tuple[Manifest, ...]:  # type: ignore[override]
+    def list(self, kind: Kind, **_: object) -> tuple[Manifest, ...]:
         """See KubeClient."""
         raise AssertionError(f"golden files list nothing: {kind}")
 
