@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -111,10 +112,11 @@ class KubeContract(DriverContract):
         ref = next(one.ref for one in reversed(subject.wanted()) if not one.kept)
         subject.hold(ref, STUCK)
         subject.step.remove(subject.ctx)
-        seen = subject.step.observe(subject.ctx)
+        end = time.monotonic() + 20
+        while STUCK not in (seen := subject.step.observe(subject.ctx)).message:  # others may go first
+            assert time.monotonic() < end, seen
         assert (seen.exists, seen.ready, seen.reason) == (True, False, "Finalizer")
         assert str(ref) in seen.message
-        assert STUCK in seen.message
         assert "less than a minute" in seen.message
         subject.hands.release(ref)
         drive_away(subject.step, subject.ctx)
