@@ -26,7 +26,7 @@ from tests.kube.charts import deployment
 from tests.kube.fake_slurm import FakeSlurm
 from tests.kube.server import KubeServer
 from tests.kube.slinky_vendors import claims, gitops
-from tests.kube.tidy import clear_namespace
+from tests.kube.tidy import clear_installed, clear_namespace
 from tests.kube.vendor_kinds import slurm_operator
 from tests.kube.vendors import Controller
 
@@ -58,6 +58,8 @@ def before(server: KubeServer | None, ctx: StepContext, *, space: str = "slurm")
     """The portal's way into the tenant's cluster, secrets that can be kept, and the namespace."""
     access = FIXED if server is None else roles.access(server, "tenant")
     secrets = {**SECRETS, tenant.KEPT_AS: tenant.pack(access)}
+    if server is not None:
+        clear_installed(server)
     if server is not None and space:
         server.ensure_namespace(space)
         server.ensure_namespace("argocd")
