@@ -11,6 +11,7 @@ from django.utils.text import format_lazy
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from clusters import stacks
 from clusters.models import Offering, Order, Site, Stack
 from clusters.names import CLUSTER_LENGTH, POOL_LENGTH, RULE
 from clusters.services import capacity
@@ -20,6 +21,7 @@ from clusters.services.order_checks import (
     MOST_POOLS,
     OrderRequest,
     PoolRequest,
+    not_offered,
 )
 from portal.lib.errors import BadInput
 
@@ -38,7 +40,7 @@ class OrderForm(forms.Form):
         widget=forms.HiddenInput,
         error_messages=dict.fromkeys(("invalid", "required"), _("Open the order form again.")),
     )
-    stack = forms.ChoiceField(label=_("Stack"), choices=Stack.choices, initial=Stack.SLURM)
+    stack = forms.ChoiceField(label=_("Stack"), choices=Stack.choices)
     site = forms.ModelChoiceField(Site.objects.none(), label=_("Site"), empty_label=None)
     name = forms.CharField(
         label=_("Name"),
@@ -62,6 +64,20 @@ class OrderForm(forms.Form):
         super().__init__(*args, **kwargs)
         sites: Any = self.fields["site"]
         sites.queryset = Site.objects.filter(active=True, offerings__active=True).distinct().order_by("name")
+        stack: Any = self.fields["stack"]
+        stack.choices = stack_choices(list(sites.queryset))
+
+
+def stack_choices(sites: list[Site]) -> list[tuple[str, str]]:
+    """What any of the sites offers; with the sites where not all of them do."""
+    choices = []
+    for stack in stacks.of_sites(sites):
+        having = [site.name for site in sites if stack in stacks.of_site(site)]
+        label = str(stack.label)
+        if len(having) < len(sites):
+            label = gettext("%(stack)s, at %(sites)s") % {"stack": label, "sites": ", ".join(having)}
+        choices.append((stack.value, label))
+    return choices
 
 
 class PoolForm(forms.Form):
@@ -181,6 +197,12 @@ class OrderForms:
             ),
         )
 
+    def no_stack(self) -> str:
+        """Why the chosen site cannot serve the chosen stack; "" where it can or nothing is chosen yet."""
+        self.order.is_valid()
+        site, stack = self.order.cleaned_data.get("site"), self.order.cleaned_data.get("stack")
+        return not_offered(site) if site and stack and stack not in stacks.of_site(site) else ""
+
     def chosen(self) -> list[tuple[Offering, int]]:
         """Pools that can be summed up already, also while the rest is not filled in or was refused."""
         if self._chosen is not None:
@@ -226,9 +248,14 @@ class OrderForms:
 
 
 def _initial(again: Order | None) -> dict[str, Any]:
-    start: dict[str, Any] = {"key": uuid.uuid4(), "stack": Stack.SLURM}
+    start: dict[str, Any] = {"key": uuid.uuid4()}
     if again is not None:
-        start |= {"site": again.site_id, "name": again.cluster_name, "justification": again.justification}
+        start |= {
+            "stack": again.stack,
+            "site": again.site_id,
+            "name": again.cluster_name,
+            "justification": again.justification,
+        }
     return start
 
 

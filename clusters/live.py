@@ -10,6 +10,7 @@ from tenants.live.topics import Topic
 LAST_ORDERS = 3
 OVERVIEW, ORDER = "tenant-overview", "order"
 CLUSTERS, ORDERS = "clusters", "orders"  # the two lists of a tenant, as they open
+VOLCANO = "cluster-volcano"
 CLUSTER, NODES, STEPS, EVENTS = "cluster", "cluster-nodes", "cluster-steps", "cluster-events"
 
 

@@ -11,7 +11,7 @@ from django.db.models import Q
 from clusters import hints
 from clusters.models import Cluster, Order, OrderState, Phase
 from clusters.provisioning import engine, plan
-from clusters.services import kubeconfigs, utilisation
+from clusters.services import kubeconfigs, utilisation, workloads
 from clusters.services.clusters import begin_due_removal
 from portal.lib import clock
 from portal.lib.errors import OutsideError, WrongState
@@ -79,6 +79,19 @@ def follow_kube_due() -> None:
     """What is to be followed in API servers: changed rights, ended kubeconfigs, a look around at times."""
     for key in kubeconfigs.due(clock.now())[:BATCH]:
         hints.send("clusters.follow_kube", key=key, queue="default")
+
+
+@shared_task(name="clusters.look_at_workloads")  # type: ignore[untyped-decorator]
+def look_at_workloads(cluster_id: str) -> None:
+    """Volcano's queues and jobs of one cluster."""
+    workloads.look(cluster_id)
+
+
+@shared_task(name="clusters.look_at_workloads_due")  # type: ignore[untyped-decorator]
+def look_at_workloads_due() -> None:
+    """Clusters with Volcano that were not looked at for a while."""
+    for key in workloads.due(clock.now())[:BATCH]:
+        hints.send("clusters.look_at_workloads", key=key, queue="default")
 
 
 @shared_task(name="clusters.prune_samples")  # type: ignore[untyped-decorator]

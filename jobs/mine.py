@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from django.db.models import Count, Q, Sum
 
-from clusters.models import Cluster, Phase
+from clusters.models import Cluster, Phase, Stack
 from jobs import selectors
 from jobs.models import ACTIVE_STATES, Job
 from portal.lib import clock
@@ -58,8 +58,8 @@ def my_context(actor: Actor) -> JSONDict:
 
 
 def usable_clusters(actor: Actor) -> list[Cluster]:
-    """Where the actor may submit now, by name."""
+    """Where the actor may submit now, by name: clusters with Slurm."""
     rows = Cluster.objects.for_actor(actor).filter(
-        wanted=True, terminate_at=None, phase__in=[Phase.READY, Phase.DEGRADED]
+        stack=Stack.SLURM, wanted=True, terminate_at=None, phase__in=[Phase.READY, Phase.DEGRADED]
     )
     return list(rows.select_related("slurm").order_by("name"))

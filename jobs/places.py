@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
-from clusters.models import Cluster, Order, OrderKind, OrderState, Phase
+from clusters.models import Cluster, Order, OrderKind, OrderState, Phase, Stack
 from jobs.mine import usable_clusters
 from tenants.actor import Actor
 from tenants.rights import Action, may
@@ -29,11 +29,13 @@ def nowhere(actor: Actor) -> Nowhere | None:
     """Why no job can be submitted now; None where one can."""
     if usable_clusters(actor):
         return None
-    rows = Cluster.objects.for_actor(actor).order_by("-created_at")
+    rows = Cluster.objects.for_actor(actor).filter(stack=Stack.SLURM).order_by("-created_at")
     cluster = rows.filter(wanted=True).exclude(phase=Phase.DELETED).first()
     if cluster is not None:
         return _of_cluster(actor, cluster)
-    orders = Order.objects.for_actor(actor).filter(kind=OrderKind.CREATE, state=OrderState.SUBMITTED)
+    orders = Order.objects.for_actor(actor).filter(
+        kind=OrderKind.CREATE, state=OrderState.SUBMITTED, stack=Stack.SLURM
+    )
     order = orders.order_by("-created_at").first()
     if order is not None:
         return Nowhere(
@@ -63,6 +65,9 @@ def _of_nothing(actor: Actor, last: Cluster | None) -> Nowhere:
         next_step, url, link = _("Order one to run jobs."), _address(actor, "order-new"), _("Order a cluster")
     else:
         next_step, url, link = _("An owner or admin of your tenant can order one."), "", ""
+    if last is None and Cluster.objects.for_actor(actor).filter(deleted_at=None).exists():
+        text = _("Your clusters have none. %(next)s") % {"next": next_step}
+        return Nowhere(_("Jobs run in clusters with Slurm"), text, url, link)
     if last is None:
         return Nowhere(_("No cluster yet"), next_step, url, link)
     gone = _("%(name)s was removed. What ran there is still listed.")

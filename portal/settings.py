@@ -161,6 +161,11 @@ CELERY_BEAT_SCHEDULE = {
     "send-mail": {"task": "tenants.send_outbox", "schedule": 5.0, "options": {"expires": 15}},
     "cancel-jobs-of-leavers": {"task": "jobs.cancel_due", "schedule": 30.0, "options": {"expires": 60}},
     "follow-kubeconfigs": {"task": "clusters.follow_kube_due", "schedule": 5.0, "options": {"expires": 10}},
+    "look-at-workloads": {
+        "task": "clusters.look_at_workloads_due",
+        "schedule": 5.0,
+        "options": {"expires": 10},
+    },
     "prune-samples": {"task": "clusters.prune_samples", "schedule": 3600.0, "options": {"expires": 7200}},
     "reconcile-what-is-due": {"task": "clusters.reconcile_due", "schedule": 2.0, "options": {"expires": 10}},
 }

@@ -11,9 +11,10 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from clusters.models import Flavor, Offering, Site
+from clusters.models import Flavor, Offering, Site, Stack
 from clusters.services import capacity
 from clusters.services.order_checks import waiting_nodes
+from clusters.stacks import of_site
 from tenants.api.paging import keyset_page, page_of
 from tenants.api.serializers import PageQuery
 from tenants.api.views import TenantApi, operation, read_query
@@ -26,6 +27,17 @@ class SiteOut(serializers.Serializer[Site]):
     id = serializers.UUIDField()
     slug = serializers.CharField()
     name = serializers.CharField()
+
+
+class OfferingSiteOut(SiteOut):
+    """Where, and what can run there."""
+
+    stacks = serializers.SerializerMethodField(help_text="Those that a cluster there may have.")
+
+    @extend_schema_field(serializers.ListField(child=serializers.ChoiceField(choices=Stack.choices)))
+    def get_stacks(self, row: Site) -> list[str]:
+        """In no order of preference."""
+        return [stack.value for stack in of_site(row)]
 
 
 class FlavorOut(serializers.Serializer[Flavor]):
@@ -50,7 +62,7 @@ class OfferingOut(serializers.Serializer[Offering]):
     """What may be ordered."""
 
     id = serializers.UUIDField()
-    site = SiteOut()
+    site = OfferingSiteOut()
     flavor = FlavorOut()
     price_per_hour = serializers.DecimalField(max_digits=10, decimal_places=2, help_text="Of one node.")
     currency = serializers.CharField()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import URLPattern, path
 
-from clusters.api import catalogue, clusters, inside, kubeconfigs, orders, quotes, resizing
+from clusters.api import catalogue, clusters, inside, kubeconfigs, orders, quotes, resizing, volcano
 
 urlpatterns: list[URLPattern] = [
     path("catalogue/", catalogue.CatalogueApi.as_view(), name="api-catalogue"),
@@ -19,6 +19,7 @@ urlpatterns: list[URLPattern] = [
     path("clusters/<uuid:pk>/nodes/", inside.NodesApi.as_view(), name="api-cluster-nodes"),
     path("clusters/<uuid:pk>/steps/", inside.StepsApi.as_view(), name="api-cluster-steps"),
     path("clusters/<uuid:pk>/events/", inside.StepEventsApi.as_view(), name="api-cluster-events"),
+    path("clusters/<uuid:pk>/volcano/", volcano.VolcanoApi.as_view(), name="api-cluster-volcano"),
     path("clusters/<uuid:pk>/slurm/", inside.SlurmApi.as_view(), name="api-cluster-slurm"),
     path(
         "clusters/<uuid:pk>/kubeconfigs/",

@@ -20,6 +20,7 @@ from clusters.models.progress import StepEvent, StepState, StepStatus
 from clusters.models.secrets import ClusterSecret, SiteSecret
 from clusters.models.slurm import IdentityKind, SlurmEndpoint, SlurmIdentity
 from clusters.models.utilisation import UtilisationSample
+from clusters.models.workloads import WorkloadSnapshot
 
 __all__ = [
     "OPEN_STATES",
@@ -56,4 +57,5 @@ __all__ = [
     "StepState",
     "StepStatus",
     "UtilisationSample",
+    "WorkloadSnapshot",
 ]

@@ -82,6 +82,16 @@ class Cluster(TenantOwned):
         return f"c-{short_name(self.id)}"
 
     @property
+    def has_slurm(self) -> bool:
+        """Whether jobs are submitted to it: its stack is Slurm."""
+        return self.stack == Stack.SLURM
+
+    @property
+    def has_volcano(self) -> bool:
+        """Whether it has Volcano's queues."""
+        return self.stack == Stack.VOLCANO
+
+    @property
     def was_ready(self) -> bool:
         """Seen ready at least once: from then on nothing of it is removed but by termination."""
         return self.ready_at is not None

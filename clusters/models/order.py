@@ -41,6 +41,8 @@ class Stack(models.TextChoices):
     """The software that runs in the cluster."""
 
     SLURM = "slurm", "Slurm"
+    KUBERNETES = "kubernetes", "Kubernetes"
+    VOLCANO = "volcano", _("Kubernetes with Volcano")
 
 
 class Order(TenantOwned):

@@ -8,7 +8,7 @@ from collections.abc import Collection
 from django.db import transaction
 from django.db.models import F
 
-from clusters.models import Cluster, IdentityKind, Phase, SlurmIdentity
+from clusters.models import Cluster, IdentityKind, Phase, SlurmIdentity, Stack
 from clusters.services.unix_ids import next_unix_id
 from clusters.services.wake import wake
 from tenants.hooks import Account
@@ -93,7 +93,7 @@ def accounts_of(memberships: Collection[uuid.UUID]) -> dict[uuid.UUID, list[Acco
 def _sync_clusters(tenant_id: uuid.UUID) -> None:
     with transaction.atomic():
         live = (
-            Cluster.objects.filter(tenant_id=tenant_id, wanted=True)
+            Cluster.objects.filter(tenant_id=tenant_id, wanted=True, stack=Stack.SLURM)
             .exclude(phase__in=[Phase.DELETED, Phase.FAILED])
             .order_by("pk")
             .select_for_update(of=("self",))

@@ -13,6 +13,7 @@ from django.utils.translation import gettext as _
 from clusters.models import Cluster, Flavor, Offering, Order, OrderKind, OrderLine, OrderState, Site, Stack
 from clusters.names import NameRefused, cluster_name, nodes, pool_name
 from clusters.services import capacity
+from clusters.stacks import of_site, offered_words
 from portal.lib.errors import BadInput
 from tenants.models import Tenant
 
@@ -64,7 +65,7 @@ class SafeNames:
 def check(request: OrderRequest) -> SafeNames:
     """Check what needs no look at other orders.
 
-    Raises BadInput with every wrong field at once: name, site, justification, pools, and
+    Raises BadInput with every wrong field at once: name, site, stack, justification, pools, and
     pools.<i>.name, pools.<i>.offering, pools.<i>.count.
     """
     wrong: dict[str, str] = {}
@@ -73,8 +74,10 @@ def check(request: OrderRequest) -> SafeNames:
         safe = cluster_name(request.name)
     except NameRefused as refused:
         wrong["name"] = str(refused)
-    if not request.site.active or request.stack not in Stack.values:
+    if not request.site.active:
         wrong["site"] = _("Nothing can be ordered here at present.")
+    elif request.stack not in of_site(request.site):
+        wrong["stack"] = not_offered(request.site)
     if len(request.justification) > JUSTIFICATION_LENGTH or "\0" in request.justification:
         wrong["justification"] = too_long(JUSTIFICATION_LENGTH)
     names = _check_pools(request, wrong)
@@ -135,6 +138,13 @@ def in_all(site: Site, total: int, flavor: Flavor) -> str:
     """How many a site has at all: a refusal's sentence."""
     told = {"site": site.name, "nodes": nodes(total), "flavor": flavor.name}
     return _("%(site)s has %(nodes)s of %(flavor)s in all.") % told
+
+
+def not_offered(site: Site) -> str:
+    """Which stacks a site has: a refusal's sentence."""
+    if offered := offered_words(site):
+        return _("%(site)s offers: %(stacks)s.") % {"site": site.name, "stacks": offered}
+    return _("%(site)s offers no stack at present.") % {"site": site.name}
 
 
 def too_long(most: int) -> str:

@@ -12,6 +12,7 @@ from django.views.decorators.http import require_safe
 
 from clusters import kinds, kubeconfigs, utilisation
 from clusters.models import Cluster, Phase, SlurmEndpoint, SlurmIdentity
+from clusters.stacks import require_volcano
 from clusters.views.orders import tenant_of
 from portal.lib import clock
 from portal.lib.types import JSONDict
@@ -83,6 +84,17 @@ def cluster_nodes(request: TenantRequest, pk: uuid.UUID) -> HttpResponse:
 def cluster_steps(request: TenantRequest, pk: uuid.UUID) -> HttpResponse:
     """The plan as it stands."""
     return _tab(request, pk, kinds.STEPS, "steps", "clusters/cluster_steps.html")
+
+
+@require_safe
+@in_tenant
+def cluster_volcano(request: TenantRequest, pk: uuid.UUID) -> HttpResponse:
+    """Volcano's queues and jobs; 404 where the stack has none."""
+    row = get_visible(CLUSTERS.all(), request.actor, pk)
+    require_volcano(row)
+    context = kinds.VOLCANO.context(request.actor, row)
+    more = {"tab": "volcano", "live_topics": [kinds.VOLCANO.topic(row)]}
+    return render(request, "clusters/cluster_volcano.html", context | more)
 
 
 @require_safe

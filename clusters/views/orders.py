@@ -121,7 +121,12 @@ def _summary(request: TenantRequest, forms: OrderForms) -> JSONDict:
             if pool.initial.get("offering") and pool.initial.get("count")
         ]
         return {"tenant": tenant, "quote": quote(tenant, chosen), "names": []}
-    return {"tenant": tenant, "quote": quote(tenant, forms.chosen()), "names": _mapped(forms)}
+    return {
+        "tenant": tenant,
+        "quote": quote(tenant, forms.chosen()),
+        "names": _mapped(forms),
+        "no_stack": forms.no_stack(),
+    }
 
 
 def _mapped(forms: OrderForms) -> list[tuple[str, str]]:

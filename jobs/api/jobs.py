@@ -13,6 +13,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from clusters.models import Cluster, SlurmEndpoint
+from clusters.stacks import require_slurm
 from jobs import live, selectors, words
 from jobs.models import Job, JobEvent, JobState
 from jobs.observer.pace import note_watched
@@ -156,6 +157,7 @@ class QueueApi(TenantApi):
     def get(self, request: Request, pk: uuid.UUID) -> Response:
         """Everyone's jobs of a cluster that have not ended."""
         cluster = get_visible(Cluster.objects.all(), self.actor, pk)
+        require_slurm(cluster)
         query = read_query(request, PageQuery)
         note_watched([cluster.pk])
         after = read_cursor(request, query) or ""

@@ -14,6 +14,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from clusters.models import Cluster
+from clusters.stacks import require_slurm
 from jobs.api.jobs import JOBS, ClusterRef, JobOut
 from jobs.api.request import JobIn, named_as_sent, typed
 from jobs.models import Job, Submission, SubmissionState
@@ -100,6 +101,7 @@ class SubmitApi(TenantApi):
     def post(self, request: Request, pk: uuid.UUID) -> Response:
         """Submit a job, once for each key. 202: not known yet whether Slurm has it; ask for it later."""
         cluster = get_visible(CLUSTERS.all(), self.actor, pk, Action.SUBMIT_JOB)
+        require_slurm(cluster)
         asked = typed(read_body(request, JobIn))
         with once(request, self.actor) as key, named_as_sent():
             made = submissions.submit_job(actor=self.actor, cluster=cluster, typed=asked, key=key)
@@ -118,6 +120,7 @@ class SubmitCheckApi(TenantApi):
     def post(self, request: Request, pk: uuid.UUID) -> Response:
         """What a submit would send, and what speaks against it. Nothing is stored or sent."""
         cluster = get_visible(CLUSTERS.all(), self.actor, pk, Action.SUBMIT_JOB)
+        require_slurm(cluster)
         view = view_of(cluster)
         with named_as_sent():
             draft = read_draft(typed(read_body(request, JobIn)), view)

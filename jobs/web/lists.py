@@ -9,7 +9,8 @@ from django.shortcuts import render
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_safe
 
-from clusters.models import Cluster
+from clusters.models import Cluster, Stack
+from clusters.stacks import require_slurm
 from jobs import examples, live, places, selectors
 from jobs.observer.look import LIST
 from jobs.observer.pace import note_watched
@@ -41,7 +42,8 @@ def jobs(request: TenantRequest) -> HttpResponse:
     assert tenant is not None  # noqa: S101  # in_tenant saw to it
     subject: Membership | Tenant = tenant if wanted.everyone else membership
     kind = live.ALL_JOBS if wanted.everyone else live.MY_JOBS
-    clusters = list(Cluster.objects.for_actor(request.actor).filter(wanted=True, ready_at__isnull=False))
+    there = Cluster.objects.for_actor(request.actor).filter(stack=Stack.SLURM)
+    clusters = list(there.filter(wanted=True, ready_at__isnull=False))
     note_watched([cluster.pk for cluster in clusters])
     context: JSONDict = {
         **list_context(request.actor, wanted, after=after),
@@ -75,6 +77,7 @@ def list_context(actor: Actor, wanted: selectors.Filter, *, after: str = "") -> 
 def queue(request: TenantRequest, pk: uuid.UUID) -> HttpResponse:
     """What has not ended in one cluster."""
     cluster = get_visible(Cluster.objects.all(), request.actor, pk)
+    require_slurm(cluster)
     note_watched([cluster.pk])
     after = request.GET.get("after", "")
     context = queue_context(request.actor, cluster, after=after)

@@ -12,6 +12,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
 from clusters.models import Cluster
+from clusters.stacks import require_slurm
 from jobs import examples
 from jobs.services import submissions
 from jobs.services.drafts import Typed
@@ -32,6 +33,7 @@ def job_quick(request: TenantRequest) -> HttpResponse:
         request.POST.get("cluster", ""),
         Action.SUBMIT_JOB,
     )
+    require_slurm(cluster)
     chosen = examples.example(request.POST.get("template", ""))
     if chosen is None:
         raise BadInput(_("There is no such template."), hint=_("Choose one on the overview."))

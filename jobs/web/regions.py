@@ -8,7 +8,7 @@ from typing import cast
 
 from django.db import models
 
-from clusters.models import Cluster
+from clusters.models import Cluster, Stack
 from jobs import live, selectors
 from jobs.mine import my_context
 from jobs.models import Job, Submission
@@ -83,7 +83,7 @@ _JOB = LiveKind(
 )
 _QUEUE = LiveKind(
     kind=live.QUEUE,
-    rows=lambda: _rows(Cluster.objects.all()),
+    rows=lambda: _rows(Cluster.objects.filter(stack=Stack.SLURM)),
     template="jobs/queue.html#live",
     context=_queue,
     as_of=lambda row: _looked_at(cast(Cluster, row).pk),

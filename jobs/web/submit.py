@@ -11,6 +11,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_safe
 
 from clusters.models import Cluster
+from clusters.stacks import require_slurm
 from jobs import examples, places
 from jobs.mine import usable_clusters
 from jobs.models import Submission
@@ -49,6 +50,7 @@ def job_start(request: TenantRequest) -> HttpResponse:
 def job_new(request: TenantRequest, pk: uuid.UUID) -> HttpResponse:
     """GET: the form. POST: submit, or with `check` only show what would be sent."""
     cluster = get_visible(Cluster.objects.select_related("tenant"), request.actor, pk, Action.SUBMIT_JOB)
+    require_slurm(cluster)
     view = view_of(cluster)
     if request.method != "POST":
         submissions.identity_of(request.actor, cluster)  # says why not before anything is typed

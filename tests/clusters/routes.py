@@ -14,6 +14,7 @@ from tests.architecture.routes import ADMINS, OWNERS, Route, World
 from tests.clusters import kubes
 from tests.clusters.builders import make_cluster, make_order, make_site
 from tests.clusters.kubes import make_grant, make_kube_cluster
+from tests.clusters.volcanoes import make_volcano_cluster
 
 
 def order_of(world: World) -> JSONDict:
@@ -41,6 +42,14 @@ def kube_cluster_of(world: World) -> JSONDict:
 def kubeconfig_of(world: World) -> JSONDict:
     """One of the owner's."""
     return {"pk": world.make(make_grant, world.make(make_kube_cluster, world.tenant)).pk}
+
+
+def volcano_cluster_of(world: World) -> JSONDict:
+    return {"pk": _volcano_cluster(world).pk}
+
+
+def _volcano_cluster(world: World) -> Cluster:
+    return world.make(make_volcano_cluster, world.tenant)
 
 
 def answering(world: World) -> Any:
@@ -79,6 +88,7 @@ ROUTES: dict[str, Route] = {
     "cluster-nodes": Route(cluster_of),
     "cluster-steps": Route(cluster_of),
     "cluster-events": Route(cluster_of),
+    "cluster-volcano": Route(volcano_cluster_of),
     "cluster-access": Route(cluster_of),
     "cluster-settings": Route(cluster_of),
     "kubeconfig-issue": Route(
@@ -103,4 +113,5 @@ ROWS: dict[str, Callable[[World], models.Model]] = {
     "cluster-nodes": _cluster,
     "cluster-steps": _cluster,
     "cluster-events": _cluster,
+    "cluster-volcano": _volcano_cluster,
 }

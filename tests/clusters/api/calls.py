@@ -9,7 +9,14 @@ from portal.lib.types import JSONDict
 from tests.api.calls import Call
 from tests.architecture.routes import ADMINS, OWNERS, World
 from tests.clusters.builders import make_site
-from tests.clusters.routes import answering, cluster_of, kube_cluster_of, kubeconfig_of, order_of
+from tests.clusters.routes import (
+    answering,
+    cluster_of,
+    kube_cluster_of,
+    kubeconfig_of,
+    order_of,
+    volcano_cluster_of,
+)
 
 ORDERS = frozenset({"orders"})
 KUBERNETES = frozenset({"kubernetes"})
@@ -54,6 +61,7 @@ CALLS: dict[str, Call] = {
     "cluster_steps": Call(cluster_of),
     "cluster_events": Call(cluster_of),
     "cluster_slurm": Call(cluster_of),
+    "cluster_volcano": Call(volcano_cluster_of),
     "cluster_kubeconfigs": Call(cluster_of),
     "kubeconfig_issue": Call(
         kube_cluster_of, body=lambda world: {"hours": 8}, scopes=KUBERNETES, ok=201, around=answering
