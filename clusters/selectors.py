@@ -33,6 +33,7 @@ from clusters.models import (
     NodePool,
     Order,
     OrderKind,
+    OrderLine,
     Phase,
     PortBlock,
     Site,
@@ -109,13 +110,15 @@ def taken_back(order: Order) -> Back:
 
 
 def order_list(actor: Actor, *, state: str = "") -> TenantQuerySet[Order]:
-    """Every order of the tenant, newest first."""
+    """Every order of the tenant, newest first, with no more than the page shows; its lines are `parts`."""
     rows = Order.objects.for_actor(actor).select_related("site", "cluster", "created_by")
     if state == "open":
         rows = rows.filter(state__in=OPEN_STATES)
     elif state == "ended":
         rows = rows.filter(~Q(state__in=OPEN_STATES))
-    return rows.prefetch_related("lines__flavor").order_by("-created_at", "-pk")
+    lines = Prefetch("lines", OrderLine.objects.select_related("flavor"), to_attr="parts")
+    rows = rows.defer("plan", "site__settings", "site__drivers").prefetch_related(lines)
+    return rows.order_by("-created_at", "-pk")
 
 
 def find_clusters(actor: Actor, text: str, *, most: int) -> list[Cluster]:

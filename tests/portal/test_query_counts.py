@@ -27,7 +27,7 @@ PINNED = {
     "jobs/?who=everyone": 16,
     "clusters/{cluster}/queue/": 12,
     "clusters/": 7,
-    "orders/": 9,
+    "orders/": 8,
     "members/": 9,
     "audit/": 6,
     "search/?q=train": 8,
