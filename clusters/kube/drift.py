@@ -23,7 +23,7 @@ LONGEST = 200
 BEFORE = 40  # letters before the first difference of long texts
 Fields: TypeAlias = Mapping[str, Any]
 NO_FIELDS: Fields = {}
-EMPTY: tuple[Any, ...] = (None, "", 0, False, {}, [])
+EMPTY: tuple[Any, ...] = (None, "", 0, False, [])
 # metadata that is not compared: the server's own, and the mark, which is looked at before
 IDENTITY = frozenset({"apiVersion", "kind", "metadata.name", "metadata.namespace", "metadata.uid"})
 QUANTITIES = frozenset({"limits", "requests", "hard", "capacity", "overhead"})
@@ -157,7 +157,7 @@ def _union(trees: Any) -> dict[str, Any]:
 
 def _same(want: Any, have: Any, path: str) -> bool:
     if have is _MISSING or have is None:
-        return want in EMPTY  # Kubernetes leaves out what is empty
+        return _is_empty(want)  # Kubernetes leaves out what is empty
     if want == have and isinstance(want, bool) == isinstance(have, bool):
         return True
     parts = set(path.replace("[", ".").split("."))
@@ -165,6 +165,10 @@ def _same(want: Any, have: Any, path: str) -> bool:
         left, right = _quantity(want), _quantity(have)
         return left is not None and left == right
     return False
+
+
+def _is_empty(value: Any) -> bool:
+    return all(map(_is_empty, value.values())) if isinstance(value, Mapping) else value in EMPTY
 
 
 def _quantity(value: Any) -> Decimal | None:
