@@ -29,9 +29,10 @@ class Chart:
         before = render.text(self.helm, self.folder, release)
         return [path for path, told in self._tried(list(sent.changed(release))) if told == before]
 
-    def taken_misspelt(self, release: Release) -> list[str]:
-        """Names that the chart takes with a letter too many."""
-        return [path for path, told in self._tried(list(sent.misspelt(release))) if told is not None]
+    def taken_misspelt(self, release: Release) -> dict[str, str]:
+        """Names that the chart takes with a letter too many, and what it makes of them."""
+        tried = self._tried(list(sent.misspelt(release)))
+        return {path: told for path, told in tried if told is not None}
 
     def _tried(self, releases: list[tuple[str, Release]]) -> Iterator[tuple[str, str | None]]:
         with ThreadPoolExecutor(2) as pool:

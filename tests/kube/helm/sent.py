@@ -42,6 +42,15 @@ def every_release(chart: str = "") -> list[Sent]:
     return [one for one in found if one.release.chart == chart or not chart]
 
 
+def distinct(releases: Iterable[Sent]) -> list[Sent]:
+    """Those that differ in what the chart sees."""
+    found: dict[str, Sent] = {}
+    for one in releases:
+        release = one.release
+        found.setdefault(repr((release.chart, release.name, release.namespace, release.values)), one)
+    return list(found.values())
+
+
 def changed(release: Release) -> Iterator[tuple[str, Release]]:
     """The release once for each single value, with another one in its place."""
     for path, value in _leaves(release.values, ()):

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from clusters.clients.kube import errors
 from setup import charts
 from tests.kube.helm import check, render, sent
 from tests.kube.server import KubeServer
@@ -13,6 +14,8 @@ from tests.kube.server import KubeServer
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("kube")]
 RELEASES = sent.every_release("vcluster")
 each = pytest.mark.parametrize("one", RELEASES, ids=lambda one: one.by)
+DISTINCT = sent.distinct(RELEASES)
+each_values = pytest.mark.parametrize("one", DISTINCT, ids=lambda one: one.by)
 
 
 @pytest.fixture
@@ -50,15 +53,22 @@ def test_the_project_of_argo_cd_allows_every_object_of_the_chart(
         assert {namespace for kind, namespace in made if kind.namespaced} <= places
 
 
-@each
+@each_values
 def test_no_value_is_in_vain(one: sent.Sent, chart: check.Chart) -> None:
     assert chart.in_vain(one.release) == []
 
 
-@each
-def test_a_misspelt_value_is_refused(one: sent.Sent, chart: check.Chart) -> None:
-    # names below nodeLabels are ours
-    assert [path for path in chart.taken_misspelt(one.release) if ".nodeLabels." not in path] == []
+@each_values
+def test_a_misspelt_value_is_refused_by_the_chart_or_then_by_the_server(
+    one: sent.Sent, chart: check.Chart, kube_server: KubeServer
+) -> None:
+    taken = chart.taken_misspelt(one.release)
+    for path, text in taken.items():
+        if ".nodeLabels." in path:
+            continue  # the names of labels are ours
+        with pytest.raises(errors.Invalid):
+            check.apply(kube_server, render.objects(text), one.release.namespace)
+    assert len(taken) < len(list(sent.misspelt(one.release))) / 10
 
 
 def test_a_value_of_the_wrong_type_is_refused(chart: check.Chart) -> None:
