@@ -46,6 +46,7 @@ class Script:
     def __init__(self, folder: Path) -> None:
         self.play: Play = lambda _: Reply(500)
         self.asked: list[Asked] = []
+        self.connections = 0
         self.authority = Authority("script")
         pair = self.authority.server()
         (folder / "both.pem").write_bytes(pair.certificate + pair.key)
@@ -73,6 +74,13 @@ class Script:
         script = self
 
         class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def setup(self) -> None:
+                """Once for each connection."""
+                script.connections += 1
+                super().setup()
+
             def _answer(self) -> None:
                 length = int(self.headers.get("Content-Length") or 0)
                 asked = Asked(self.command, self.path, dict(self.headers), self.rfile.read(length))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ssl
 from collections.abc import Iterator
 
 import pytest
@@ -10,6 +11,7 @@ from clusters.clients.kube import errors
 from clusters.clients.kube.models import Access, Kind, Ref
 from clusters.kube import kinds
 from clusters.kube.objects import manifest
+from portal.lib import http
 from portal.lib.errors import PermanentError
 from portal.lib.http import NotSent
 from tests.clusters.kube.script import Asked, Reply, Script, status
@@ -218,6 +220,32 @@ def test_an_access_prints_no_secret_and_only_https_is_spoken(script: Script) -> 
         Access(script.url, b"")
     with pytest.raises(PermanentError):
         script.client(ca=b"no PEM")
+
+
+def test_a_change_goes_over_a_connection_that_was_just_answered_on(
+    script: Script, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script.play = lambda asked: Reply(body={**named("a"), "spec": {}})
+    client = script.client()
+    client.apply(named("a"), SETS)  # no connection is known to be alive yet
+    client.get(SET)
+    assert script.connections == 2
+    for _ in range(3):
+        client.apply(named("a"), SETS)
+    assert script.connections == 2
+    client.create(named("a"), SETS)  # what may not be done twice never reuses one
+    assert script.connections == 3
+    monkeypatch.setattr(http, "FRESH", 0.0)
+    client.apply(named("a"), SETS)
+    assert script.connections == 4
+
+
+def test_a_context_that_does_not_verify_is_never_used(script: Script) -> None:
+    unverified = ssl.create_default_context(cadata=script.authority.certificate.decode())
+    http.Outside(script.url, tls=unverified)
+    unverified.check_hostname = False
+    with pytest.raises(ValueError, match="does not verify"):
+        http.Outside(script.url, tls=unverified)
 
 
 def test_what_is_behind_the_server_gets_the_credential_of_the_server(script: Script) -> None:
