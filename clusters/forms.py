@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from django import forms
@@ -14,7 +14,7 @@ from django.utils.translation import gettext_lazy as _
 from clusters import stacks
 from clusters.models import Offering, Order, Site, Stack
 from clusters.names import CLUSTER_LENGTH, POOL_LENGTH, RULE
-from clusters.services import capacity
+from clusters.services import capacity, parameters
 from clusters.services.order_checks import (
     JUSTIFICATION_LENGTH,
     MOST_NODES,
@@ -27,6 +27,8 @@ from portal.lib.errors import BadInput
 
 if TYPE_CHECKING:
     from django.http import QueryDict
+
+    from clusters.services.parameters import Field
 
 FIRST_ROWS = 3  # pools that can be entered without the script
 NO_FILL = {"autocomplete": "off", "spellcheck": "false"}
@@ -63,9 +65,11 @@ class OrderForm(forms.Form):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         sites: Any = self.fields["site"]
-        sites.queryset = Site.objects.filter(active=True, offerings__active=True).distinct().order_by("name")
+        rows = Site.objects.filter(active=True, offerings__active=True).select_related("facts")
+        sites.queryset = rows.distinct().order_by("name")
+        self.sites = list(sites.queryset)
         stack: Any = self.fields["stack"]
-        stack.choices = stack_choices(list(sites.queryset))
+        stack.choices = stack_choices(self.sites)
 
 
 def stack_choices(sites: list[Site]) -> list[tuple[str, str]]:
@@ -78,6 +82,56 @@ def stack_choices(sites: list[Site]) -> list[tuple[str, str]]:
             label = gettext("%(stack)s, at %(sites)s") % {"stack": label, "sites": ", ".join(having)}
         choices.append((stack.value, label))
     return choices
+
+
+class ParametersForm(forms.Form):
+    """What the template of one site asks for. What holds is checked by the service."""
+
+    def __init__(
+        self, data: QueryDict | None, *, site: Site, asked: Sequence[Field], initial: dict[str, Any]
+    ) -> None:
+        super().__init__(data, initial=initial, prefix=f"parameter-{site.slug}", auto_id="order-%s")
+        self.site = site
+        self.by_name = {name_of(number): one for number, one in enumerate(asked)}
+        for name, one in self.by_name.items():
+            self.fields[name] = _control(one)
+
+    def given(self) -> dict[str, object]:
+        """By the template's names; nothing that was left empty."""
+        self.is_valid()
+        found = {one.name: self.cleaned_data.get(name) for name, one in self.by_name.items()}
+        return {name: value for name, value in found.items() if value not in {"", None}}
+
+    def show(self, parameter: str, message: str) -> None:
+        """Put a refusal beside its field."""
+        name = next((name for name, one in self.by_name.items() if one.name == parameter), None)
+        self.add_error(name, message)
+
+
+def name_of(number: int) -> str:
+    """The name of a parameter's control: the template's own names may hold anything."""
+    return f"p{number}"
+
+
+def _control(one: Field) -> forms.Field:
+    told: dict[str, Any] = {
+        "label": one.label,
+        "help_text": one.help,
+        "required": False,
+        "initial": one.default,
+    }
+    if one.kind == "boolean":
+        return forms.BooleanField(**told | {"initial": one.default.lower() in {"true", "on", "yes", "1"}})
+    if one.options:
+        blank = [] if one.default or one.required else [("", gettext("Choose"))]
+        return forms.ChoiceField(choices=[*blank, *((text, text) for text in one.options)], **told)
+    attrs = NO_FILL | {"placeholder": one.placeholder} if one.placeholder else NO_FILL
+    if one.kind == "number":
+        attrs = attrs | {"inputmode": "decimal"}
+    field = forms.CharField(max_length=500, widget=forms.TextInput(attrs=attrs), **told)
+    # the template's check has the sentence; the mark says that it is needed
+    field.required = one.required and not one.default
+    return field
 
 
 class PoolForm(forms.Form):
@@ -159,6 +213,10 @@ class OrderForms:
             )
             for index in range(self._rows(more=more))
         ]
+        self.parameters = [
+            ParametersForm(data, site=site, asked=asked, initial=_initial_parameters(again, site, asked))
+            for site, asked in parameters.by_site(self.order.sites).items()
+        ]
         self.offered = [(one, free.get((one.site_id, one.flavor_id), 0)) for one in offered]
         self.bounds = bounds()
 
@@ -180,7 +238,12 @@ class OrderForms:
 
     def is_valid(self) -> bool:
         """Parse everything, so that every message is there at once."""
-        results = [self.order.is_valid(), *(pool.is_valid() for pool in self.used())]
+        here = self.here()
+        results = [
+            self.order.is_valid(),
+            here is None or here.is_valid(),
+            *(pool.is_valid() for pool in self.used()),
+        ]
         return all(results)
 
     def request(self) -> OrderRequest:
@@ -191,11 +254,18 @@ class OrderForms:
             name=clean["name"],
             stack=clean["stack"],
             justification=clean["justification"],
+            parameters=here.given() if (here := self.here()) else {},
             pools=tuple(
                 PoolRequest(pool["name"], pool["offering"], pool["count"])
                 for pool in (form.cleaned_data for form in self.used())
             ),
         )
+
+    def here(self) -> ParametersForm | None:
+        """What the chosen site asks for; None where it asks for nothing."""
+        self.order.is_valid()
+        site = self.order.cleaned_data.get("site")
+        return next((form for form in self.parameters if form.site == site), None)
 
     def no_stack(self) -> str:
         """Why the chosen site cannot serve the chosen stack; "" where it can or nothing is chosen yet."""
@@ -223,7 +293,9 @@ class OrderForms:
         for name, message in (error.fields or {"": error.message}).items():
             part, _, rest = name.partition(".")
             index, _, field = rest.partition(".")
-            if part == "pools" and field:
+            if part == "parameters" and (here := self.here()):
+                here.show(rest, message)
+            elif part == "pools" and field:
                 used[int(index)].add_error(field, message)
             elif name in self.order.fields:
                 self.order.add_error(name, message)
@@ -244,7 +316,21 @@ class OrderForms:
                 if number:
                     label = gettext("%(field)s of row %(number)d") % {"field": label, "number": number}
                 found += [(field.id_for_label or "", label, str(message)) for message in field.errors]
+        here = self.here() if self.data is not None else None
+        for field in here or ():
+            found += [(field.id_for_label, str(field.label), str(message)) for message in field.errors]
         return found
+
+
+def _initial_parameters(again: Order | None, site: Site, asked: Sequence[Field]) -> dict[str, Any]:
+    if again is None or again.site_id != site.pk:
+        return {}
+    kept = {name_of(number): again.parameters.get(one.name) for number, one in enumerate(asked)}
+    return {
+        name: value == "true" if value in {"true", "false"} else value
+        for name, value in kept.items()
+        if value
+    }
 
 
 def _initial(again: Order | None) -> dict[str, Any]:

@@ -28,6 +28,7 @@ from clusters.models import (
     StepState,
     WorkloadSnapshot,
 )
+from clusters.services import parameters
 from clusters.services.changes import open_change
 from portal.lib import clock, keyset
 from portal.lib.types import JSONDict
@@ -122,6 +123,7 @@ def order_context(actor: Actor, row: Order) -> JSONDict:
         "timeline": words.timeline_of(steps, change=generation) if is_live or not changing else [],
         "lines": agreed,
         "price_before": sum((line.count_before * line.price_per_hour for line in agreed), Decimal(0)),
+        "parameters": parameters.labelled(order.site, order.parameters),
         "plan": _plan(order),
         "leaving": _leaving(order) if is_live else [],
         "back": back,

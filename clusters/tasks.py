@@ -9,8 +9,8 @@ from celery import shared_task
 from django.db.models import Q
 
 from clusters import hints
-from clusters.models import Cluster, Order, OrderState, Phase
-from clusters.provisioning import engine, plan
+from clusters.models import Cluster, Order, OrderState, Phase, Site
+from clusters.provisioning import engine, plan, site_facts
 from clusters.services import kubeconfigs, utilisation, workloads
 from clusters.services.clusters import begin_due_removal
 from portal.lib import clock
@@ -92,6 +92,22 @@ def look_at_workloads_due() -> None:
     """Clusters with Volcano that were not looked at for a while."""
     for key in workloads.due(clock.now())[:BATCH]:
         hints.send("clusters.look_at_workloads", key=key, queue="default")
+
+
+@shared_task(name="clusters.learn_site")  # type: ignore[untyped-decorator]
+def learn_site(site_id: str) -> None:
+    """What the order form of one site asks."""
+    site_facts.learn(site_id)
+
+
+@shared_task(name="clusters.learn_sites")  # type: ignore[untyped-decorator]
+def learn_sites() -> None:
+    """Sites whose order form is made from a template, or was."""
+    rows = Site.objects.filter(active=True).filter(
+        Q(drivers__control_plane=site_facts.DRIVER) | Q(facts__isnull=False)
+    )
+    for key, queue in rows.values_list("pk", "task_queue")[:BATCH]:
+        hints.send("clusters.learn_site", key=key, queue=queue)
 
 
 @shared_task(name="clusters.prune_samples")  # type: ignore[untyped-decorator]

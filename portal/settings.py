@@ -161,6 +161,7 @@ CELERY_BEAT_SCHEDULE = {
     "send-mail": {"task": "tenants.send_outbox", "schedule": 5.0, "options": {"expires": 15}},
     "cancel-jobs-of-leavers": {"task": "jobs.cancel_due", "schedule": 30.0, "options": {"expires": 60}},
     "follow-kubeconfigs": {"task": "clusters.follow_kube_due", "schedule": 5.0, "options": {"expires": 10}},
+    "learn-sites": {"task": "clusters.learn_sites", "schedule": 60.0, "options": {"expires": 120}},
     "look-at-workloads": {
         "task": "clusters.look_at_workloads_due",
         "schedule": 5.0,

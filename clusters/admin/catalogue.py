@@ -54,7 +54,7 @@ class SiteAdmin(CatalogueAdmin, PageAdmin):
 
     def page_context(self, actor: Actor, row: Site) -> JSONDict:  # noqa: ARG002  # shown to all operators alike
         """A bar per flavor."""
-        return {"bars": selectors.capacity_bars(row)}
+        return {"bars": selectors.capacity_bars(row), "facts": getattr(row, "facts", None)}
 
 
 @admin.register(Machine, site=operations)

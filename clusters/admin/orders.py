@@ -17,6 +17,7 @@ from django.utils.translation import gettext_lazy as _
 from clusters import lines, plans, touched, words
 from clusters.admin.pages import PageAdmin
 from clusters.models import Order, OrderKind, OrderLine, OrderState
+from clusters.services import parameters
 from clusters.services.capacity import capacity
 from clusters.services.decisions import approve_order, reject_order
 from clusters.services.review import review
@@ -121,6 +122,7 @@ class OrderAdmin(PageAdmin):
         return {
             "price_before": before,
             "review": found,
+            "parameters": parameters.labelled(row.site, row.parameters),
             "steps": steps,
             "waits": row.state == OrderState.SUBMITTED,
             "may_take_back": row.state == OrderState.APPROVED

@@ -14,6 +14,7 @@ from rest_framework.response import Response
 from clusters.models import Flavor, Offering, Site, Stack
 from clusters.services import capacity
 from clusters.services.order_checks import waiting_nodes
+from clusters.services.parameters import fields_of
 from clusters.stacks import of_site
 from tenants.api.paging import keyset_page, page_of
 from tenants.api.serializers import PageQuery
@@ -29,10 +30,32 @@ class SiteOut(serializers.Serializer[Site]):
     name = serializers.CharField()
 
 
-class OfferingSiteOut(SiteOut):
-    """Where, and what can run there."""
+class ParameterOut(serializers.Serializer[Any]):
+    """One thing that an order at the site may or must say."""
 
+    name = serializers.CharField()
+    label = serializers.CharField()  # type: ignore[assignment]  # the metaclass takes fields away
+    kind = serializers.ChoiceField(choices=["string", "boolean", "number"])
+    help = serializers.CharField()
+    options = serializers.ListField(
+        child=serializers.CharField(), help_text="All that may be chosen, if any."
+    )
+    minimum = serializers.IntegerField(allow_null=True)
+    maximum = serializers.IntegerField(allow_null=True)
+    needed = serializers.BooleanField(source="required")
+    preset = serializers.CharField(source="default", help_text="What counts where nothing is said.")
+
+
+class OfferingSiteOut(SiteOut):
+    """Where, what can run there, and what an order there says beside its pools."""
+
+    parameters = serializers.SerializerMethodField()
     stacks = serializers.SerializerMethodField(help_text="Those that a cluster there may have.")
+
+    @extend_schema_field(ParameterOut(many=True))
+    def get_parameters(self, row: Site) -> Any:
+        """By the template of the site's control planes."""
+        return ParameterOut(fields_of(row), many=True).data
 
     @extend_schema_field(serializers.ListField(child=serializers.ChoiceField(choices=Stack.choices)))
     def get_stacks(self, row: Site) -> list[str]:
@@ -99,7 +122,7 @@ class CatalogueApi(TenantApi):
                 for flavor, most in capacity.quotas(tenant).items()
             },
         }
-        rows = Offering.objects.filter(active=True, site__active=True).select_related("site", "flavor")
+        rows = Offering.objects.filter(active=True, site__active=True).select_related("site__facts", "flavor")
         by = ("site__name", "flavor__name", "pk")
         return keyset_page(request, rows, OfferingOut, read_query(request, PageQuery), by=by, context=context)
 

@@ -72,6 +72,9 @@ class OrderOut(serializers.Serializer[Order]):
     cluster_name = serializers.CharField()
     cluster = serializers.UUIDField(source="cluster_id", allow_null=True, help_text="Once approved.")
     justification = serializers.CharField()
+    parameters = serializers.DictField(
+        child=serializers.CharField(), help_text="What the site asked for, by name, as agreed."
+    )
     price_per_hour = serializers.DecimalField(max_digits=12, decimal_places=2, help_text="As agreed.")
     currency = serializers.CharField()
     pools = OrderLineOut(source="lines", many=True)
@@ -121,6 +124,12 @@ class OrderIn(serializers.Serializer[Any]):
     stack = serializers.ChoiceField(choices=Stack.choices, default=Stack.SLURM)
     pools = serializers.ListField(child=PoolIn(), min_length=1, max_length=8)
     justification = serializers.CharField(required=False, allow_blank=True, default="", max_length=2000)
+    parameters = serializers.DictField(
+        child=serializers.CharField(allow_blank=True, max_length=500),
+        required=False,
+        default=dict,
+        help_text="What the site asks for, by name; see the catalogue.",
+    )
 
 
 class OrderQuery(PageQuery):
@@ -192,7 +201,7 @@ def order_answer(actor: Actor, order: Order) -> Response:
 
 def order_request(asked: dict[str, Any]) -> OrderRequest:
     """The service's request. Raises BadInput for a site or an offering that does not exist."""
-    site = Site.objects.filter(pk=asked["site"]).first()
+    site = Site.objects.select_related("facts").filter(pk=asked["site"]).first()
     offered = offerings_of(asked["pools"])
     wrong = {} if site else {"site": _("There is no such site.")}
     if wrong := wrong | unknown_offerings(asked["pools"], offered):
@@ -205,4 +214,5 @@ def order_request(asked: dict[str, Any]) -> OrderRequest:
         ),
         stack=asked["stack"],
         justification=asked["justification"],
+        parameters=asked["parameters"],
     )

@@ -37,6 +37,7 @@ class Cluster(TenantOwned):
     site = models.ForeignKey(Site, on_delete=models.PROTECT, related_name="clusters", verbose_name=_("site"))
     name = models.CharField(max_length=40, verbose_name=_("name"))
     stack = models.CharField(max_length=20, choices=Stack, default=Stack.SLURM)
+    parameters = models.JSONField(default=dict, help_text="As ordered; see Order.parameters.")
     gid = models.PositiveIntegerField(unique=True, null=True, help_text="Group of the cluster's accounts.")
     wanted = models.BooleanField(default=True, help_text="False: to be removed.")
     paused = models.BooleanField(default=False, verbose_name=_("paused"))

@@ -64,6 +64,7 @@ class Order(TenantOwned):
     )
     cluster_name = models.CharField(max_length=40)
     justification = models.TextField(max_length=2000, blank=True)
+    parameters = models.JSONField(default=dict, help_text="What the site's template asked for, as text.")
     price_per_hour = models.DecimalField(max_digits=12, decimal_places=2, help_text="As agreed at submit.")
     currency = models.CharField(max_length=3, default="EUR")
     plan = models.JSONField(null=True, help_text="What each step will make; written by a task at submit.")

@@ -62,6 +62,7 @@ def cluster_spec(cluster: Cluster) -> ClusterSpec:
         accounts=tuple(_account_specs(SlurmIdentity.objects.filter(cluster=cluster).order_by("uid"))),
         gid=cluster.gid or 0,
         prefix=prefix_of(cluster),
+        parameters=cluster.parameters,
     )
 
 

@@ -67,6 +67,7 @@ def plan_for(order: Order) -> JSONDict:
         ),
         accounts=(),
         gid=0,
+        parameters=order.parameters,
     )
     ctx = StepContext(spec=spec, settings=site_settings(order.site), secrets=site_secrets(order.site))
     return {

@@ -41,6 +41,7 @@ def make_cluster(order: Order) -> Cluster:
         site=order.site,
         name=order.cluster_name,
         stack=order.stack,
+        parameters=order.parameters,
         gid=next_unix_id(),
     )
     for line in order.lines.select_related("flavor").order_by("pk"):

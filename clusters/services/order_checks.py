@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from decimal import Decimal
 from uuid import UUID
 
@@ -12,7 +13,7 @@ from django.utils.translation import gettext as _
 
 from clusters.models import Cluster, Flavor, Offering, Order, OrderKind, OrderLine, OrderState, Site, Stack
 from clusters.names import NameRefused, cluster_name, nodes, pool_name
-from clusters.services import capacity
+from clusters.services import capacity, parameters
 from clusters.stacks import of_site, offered_words
 from portal.lib.errors import BadInput
 from tenants.models import Tenant
@@ -41,6 +42,7 @@ class OrderRequest:
     pools: tuple[PoolRequest, ...]
     stack: str = Stack.SLURM
     justification: str = ""
+    parameters: Mapping[str, object] = field(default_factory=dict)  # as typed, by the template's names
 
     def price_per_hour(self) -> Decimal:
         """Of all nodes together."""
@@ -56,17 +58,18 @@ class OrderRequest:
 
 @dataclass(frozen=True, slots=True)
 class SafeNames:
-    """The names under which things will run."""
+    """What of the request is kept: the names under which things will run, and checked parameters."""
 
     cluster: str
     pools: tuple[str, ...]
+    parameters: Mapping[str, str] = field(default_factory=dict)  # checked by the site's template
 
 
 def check(request: OrderRequest) -> SafeNames:
     """Check what needs no look at other orders.
 
-    Raises BadInput with every wrong field at once: name, site, stack, justification, pools, and
-    pools.<i>.name, pools.<i>.offering, pools.<i>.count.
+    Raises BadInput with every wrong field at once: name, site, stack, parameters.<name>, justification,
+    pools, and pools.<i>.name, pools.<i>.offering, pools.<i>.count.
     """
     wrong: dict[str, str] = {}
     safe = ""
@@ -78,12 +81,16 @@ def check(request: OrderRequest) -> SafeNames:
         wrong["site"] = _("Nothing can be ordered here at present.")
     elif request.stack not in of_site(request.site):
         wrong["stack"] = not_offered(request.site)
+    elif closed := parameters.refusal(request.site):
+        wrong["site"] = closed
+    kept, unfit = parameters.check(request.site, request.parameters)
+    wrong |= {f"parameters.{name}": why for name, why in unfit.items()}
     if len(request.justification) > JUSTIFICATION_LENGTH or "\0" in request.justification:
         wrong["justification"] = too_long(JUSTIFICATION_LENGTH)
     names = _check_pools(request, wrong)
     if wrong:
         raise BadInput(fields=wrong)
-    return SafeNames(safe, names)
+    return SafeNames(safe, names, kept)
 
 
 def _check_pools(request: OrderRequest, wrong: dict[str, str]) -> tuple[str, ...]:

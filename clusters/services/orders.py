@@ -122,6 +122,7 @@ def _submit(*, actor: Actor, key: UUID, request: OrderRequest, names: SafeNames)
             stack=request.stack,
             cluster_name=names.cluster,
             justification=request.justification,
+            parameters=names.parameters,
             price_per_hour=request.price_per_hour(),
             currency=request.pools[0].offering.currency,
             created_by=actor.user,

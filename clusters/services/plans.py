@@ -46,6 +46,7 @@ def inputs_of(order: Order) -> str:
         {
             "site": [site.slug, site.drivers, site.settings],
             "stack": order.stack,
+            "parameters": order.parameters,
             "name": order.cluster_name,
             "lines": lines,
             "held": held,

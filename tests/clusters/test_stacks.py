@@ -110,7 +110,7 @@ def test_the_service_and_the_api_refuse_it_too(tenant: Tenant) -> None:
     body["pools"] = [{"name": "train", "offering": str(Offering.objects.get(site=south).pk), "count": 1}]
     assert send(token, "post", f"{here}orders/", body, key="k2").status_code == 201
     catalogue = send(token, "get", f"{here}catalogue/").json()
-    stacks = {row["site"]["slug"]: row["site"]["stacks"] for row in catalogue["results"]}
+    stacks = {row["site"]["slug"]: row["site"]["stacks"] for row in catalogue["items"]}
     assert stacks == {"site-north": ["slurm"], "site-south": ["slurm", "volcano"]}
 
 
