@@ -132,8 +132,10 @@ class SlurmStep(ObjectsStep):
             return replace(seen, ready=False, reason=error.reason, message=error.message)
         except OutsideError as error:
             return replace(seen, ready=False, reason="SlurmNotAnswering", message=error.message)
+        if not state.ready:
+            return replace(seen, ready=False, reason=state.reason, message=state.message)
         facts = {"url": self._reach.url(ctx), "api_version": found.api, "release": found.release}
-        return replace(seen, ready=state.ready, reason=state.reason, message=state.message, facts=facts)
+        return replace(seen, facts=facts)
 
 
 def _all_there(spec: ClusterSpec, nodes: tuple[NodeRecord, ...]) -> Readiness:
