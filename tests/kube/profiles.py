@@ -12,7 +12,7 @@ from clusters.clients.kube.models import Kind, Manifest, Ref, ref_of
 from clusters.kube import kinds, marks, objects
 from clusters.kube.renderers import flux
 from clusters.models import Cluster, Machine, Offering, Order, Phase, Site, Stack, StepState, StepStatus
-from clusters.provisioning import engine
+from clusters.provisioning import engine, site_facts
 from clusters.provisioning.plan import make_plan
 from clusters.provisioning.registry import FACTORIES, Factory
 from clusters.services.orders import submit_order
@@ -70,7 +70,8 @@ def make_site(profile: Profile, machines: Iterable[str]) -> Site:
     Offering.objects.create(site=made, flavor=flavor, price_per_hour="1.00")
     for name, value in profile.secrets.items():
         set_site_secret(actor=operator(), site=made, name=name, value=value)
-    return made
+    site_facts.learn(str(made.pk))
+    return Site.objects.get(pk=made.pk)
 
 
 def order_at(site: Site, tenant: Tenant, stack: Stack) -> Order:
