@@ -109,7 +109,7 @@ def taken_back(order: Order) -> Back:
     return "done" if seen else "working"
 
 
-def order_list(actor: Actor, *, state: str = "") -> TenantQuerySet[Order]:
+def order_list(actor: Actor, *, state: str = "") -> TenantQuerySet[Any]:
     """Every order of the tenant, newest first, with no more than the page shows; its lines are `parts`."""
     rows = Order.objects.for_actor(actor).select_related("site", "cluster", "created_by")
     if state == "open":
@@ -117,8 +117,8 @@ def order_list(actor: Actor, *, state: str = "") -> TenantQuerySet[Order]:
     elif state == "ended":
         rows = rows.filter(~Q(state__in=OPEN_STATES))
     lines = Prefetch("lines", OrderLine.objects.select_related("flavor"), to_attr="parts")
-    rows = rows.defer("plan", "site__settings", "site__drivers").prefetch_related(lines)
-    return rows.order_by("-created_at", "-pk")
+    needed = rows.defer("plan", "site__settings", "site__drivers").prefetch_related(lines)
+    return needed.order_by("-created_at", "-pk")
 
 
 def find_clusters(actor: Actor, text: str, *, most: int) -> list[Cluster]:

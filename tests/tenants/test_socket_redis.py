@@ -1,0 +1,168 @@
+"""A Redis that is killed and comes back: open sockets hear of changes again, without a new connection."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+import redis
+from channels.db import database_sync_to_async
+from django.conf import settings as current
+from django.core.cache import cache
+from django.db import transaction
+from django.test import Client
+from pytest_django.fixtures import Settings
+
+from portal.asgi import application
+from tenants.live.kinds import MEMBERS
+from tenants.live.topics import publish
+from tenants.models import Role, Tenant
+from tests.builders import make_member, make_tenant, make_user, sign_in
+from tests.fixtures.servers import die_with_parent
+from tests.sockets import Socket
+
+RECOVERS = 30.0  # seconds: by then a page would ask by itself
+pytestmark = [pytest.mark.django_db(transaction=True)]
+
+
+class Private:
+    """A Redis of this test alone, on a Unix socket."""
+
+    def __init__(self, folder: Path) -> None:
+        self.socket = folder / "redis.sock"
+        self._folder = folder
+        self._child: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        server = shutil.which("redis-server")
+        assert server is not None
+        command = [
+            server,
+            "--port",
+            "0",
+            "--unixsocket",
+            str(self.socket),
+            "--save",
+            "",
+            "--appendonly",
+            "no",
+        ]
+        with (self._folder / "log").open("ab") as log:
+            self._child = subprocess.Popen(
+                command,
+                stdout=log,
+                stderr=log,
+                preexec_fn=die_with_parent(signal.SIGKILL),  # noqa: PLW1509  (it does nothing but one call)
+            )
+        end = time.monotonic() + 20
+        while not self._answers():
+            assert time.monotonic() < end, "Redis does not start"
+            time.sleep(0.02)
+
+    def kill(self) -> None:
+        assert self._child is not None
+        self._child.kill()
+        self._child.wait(10)
+
+    def _answers(self) -> bool:
+        with redis.Redis(unix_socket_path=str(self.socket)) as client:
+            try:
+                return bool(client.ping())
+            except redis.ConnectionError:
+                return False
+
+
+@contextmanager
+def running(folder: Path) -> Iterator[Private]:
+    server = Private(folder)
+    server.start()
+    try:
+        yield server
+    finally:
+        server.kill()
+
+
+@pytest.fixture
+def server(tmp_path: Path, settings: Settings) -> Iterator[Private]:
+    """The channel layer as it is configured, but on a Redis that may be killed."""
+    layer: Any = current.CHANNEL_LAYERS["default"]
+    with running(tmp_path) as private:
+        host = layer["CONFIG"]["hosts"][0] | {"address": f"unix://{private.socket}"}
+        settings.CHANNEL_LAYERS = {"default": layer | {"CONFIG": layer["CONFIG"] | {"hosts": [host]}}}
+        yield private
+
+
+async def test_a_socket_hears_of_changes_again_after_redis_was_killed(server: Private) -> None:
+    tenant, cookie = await database_sync_to_async(_prepare)()
+    socket = await _open(tenant, cookie)
+    await database_sync_to_async(_change)(tenant)
+    assert "Viewer" in await socket.receive_text()
+    server.kill()
+    await database_sync_to_async(_change)(tenant)  # is committed, and told to nobody
+    assert await socket.is_quiet(1.0)
+    server.start()
+    began = time.monotonic()
+    while time.monotonic() - began < RECOVERS:
+        await database_sync_to_async(_change)(tenant)
+        if not await socket.is_quiet(0.8):
+            break
+    assert "Viewer" in await socket.receive_text()
+    assert time.monotonic() - began < RECOVERS
+    await socket.disconnect()
+
+
+async def test_a_page_that_opens_while_redis_is_dead_is_closed_and_may_come_back(server: Private) -> None:
+    tenant, cookie = await database_sync_to_async(_prepare)()
+    server.kill()
+    socket = Socket(application, _address(tenant), _headers(cookie))
+    with pytest.raises(redis.ConnectionError):
+        await socket.connect()  # the server ends the connection; the page tries again, and polls meanwhile
+    server.start()
+    again = await _open(tenant, cookie)
+    await database_sync_to_async(_change)(tenant)
+    assert "Viewer" in await again.receive_text()
+    await again.disconnect()
+
+
+def _prepare() -> tuple[Tenant, str]:
+    cache.clear()
+    ada = make_user("Ada")
+    client = sign_in(Client(), ada)
+    return make_tenant("Aurora", owner=ada), str(client.cookies[current.SESSION_COOKIE_NAME].value)
+
+
+def _change(tenant: Tenant) -> None:
+    with transaction.atomic():
+        make_member(tenant, Role.VIEWER)
+        publish(MEMBERS.topic(tenant))
+
+
+def _address(tenant: Tenant) -> str:
+    return f"/ws/t/aurora/?topic=members:{tenant.pk}:0"
+
+
+def _headers(cookie: str) -> list[tuple[bytes, bytes]]:
+    return [
+        (b"origin", current.SOCKET_ORIGINS[0].encode()),
+        (b"cookie", f"{current.SESSION_COOKIE_NAME}={cookie}".encode()),
+    ]
+
+
+async def _open(tenant: Tenant, cookie: str) -> Socket:
+    socket = Socket(application, _address(tenant), _headers(cookie))
+    assert await socket.connect()
+    await asyncio.wait_for(_quiet(socket), 20)
+    return socket
+
+
+async def _quiet(socket: Socket) -> None:
+    """Subscribed, and nothing to heal."""
+    assert await socket.is_quiet(0.8)
