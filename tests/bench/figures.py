@@ -27,7 +27,9 @@ def main(port: int, result: Path, parts: Collection[str]) -> None:
     with tempfile.TemporaryDirectory() as outside:
         fakes.install(Path(outside))
         facts = furnish()
-    report.keep(result, about, list(_measure(facts, port, parts)))
+    tables = list(_measure(facts, port, parts))
+    flat = [pages.verdict(table.rows) for table in tables if table.heads == list(pages.HEADS)]
+    report.keep(result, "\n\n".join([f"{about} {machine.load()} at the end.", *flat]), tables)
 
 
 def _measure(facts: Facts, port: int, parts: Collection[str]) -> Iterator[Table]:

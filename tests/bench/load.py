@@ -22,7 +22,7 @@ def measure(facts: Facts, port: int) -> Iterator[tuple[str, str, str, str]]:
     size = SIZES[-1]
     for name in PAGES:
         address = addresses(facts, size)[name]
-        _ask(port, address, facts.cookie, seconds=1.0)
+        _ask(port, address, facts.cookie, seconds=2.0)
         times = _ask(port, address, facts.cookie, seconds=SECONDS)
         rate = len(times) / SECONDS
         yield name, f"{rate:.0f}", f"{percentile(times, 0.5):.0f}", f"{percentile(times, 0.95):.0f}"

@@ -14,13 +14,17 @@ def describe() -> str:
     """Day, cores, model, memory, versions and load in one line."""
     model = _first_value(Path("/proc/cpuinfo"), "model name")
     memory = int(_first_value(Path("/proc/meminfo"), "MemTotal").split()[0]) // 1024**2
-    load = os.getloadavg()[0]
     today = dt.datetime.now(dt.UTC)
     return (
         f"Measured on {today:%d %B %Y}: {os.cpu_count()} cores ({model}), {memory} GiB, {platform.system()} "
-        f"{platform.release()}, Python {platform.python_version()}, Django {django.get_version()}; "
-        f"load average {load:.1f} at the start."
+        f"{platform.release()}, Python {platform.python_version()}, Django {django.get_version()}. "
+        f"{load()} at the start."
     )
+
+
+def load() -> str:
+    """How much there is to do: with more than there are cores, everything waits."""
+    return f"Load average {os.getloadavg()[0]:.1f}"
 
 
 def _first_value(path: Path, name: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from django.db import connection
@@ -28,7 +28,7 @@ HEADS = (
     "by that of 10",
     "processor p50 ms",
     "processor p95 ms",
-    "by that of 10 rows",
+    "by that of 10",
     "kB",
 )
 Line = tuple[str, ...]
@@ -82,7 +82,7 @@ def measure(facts: Facts) -> Iterator[Line]:
         yield _row(name, SIZES[-1], _look({SIZES[-1]: reverse(address)}, facts.operator))
 
 
-def verdict(lines: Iterator[Line] | list[Line]) -> str:
+def verdict(lines: Iterable[Sequence[str]]) -> str:
     """Which pages are not flat from the fewest rows to the most, by either p95."""
     most = f"{SIZES[-1]:,}"
     grown = [
