@@ -46,7 +46,7 @@ class Driven:
     earlier steps and the site would have made (as admin) and gives settings, facts and secrets; it is also
     called for golden files, then with `server` None, and must give fixed values there. `platform` sends the
     step through the vCluster Platform's front door. `fixed` says that the same objects serve any pools,
-    `immutable` that Kubernetes lets nobody change them.
+    `immutable` that Kubernetes lets nobody change them, `looks` how many kinds more are listed once.
     """
 
     profile: str
@@ -58,6 +58,7 @@ class Driven:
     platform: bool = False
     fixed: bool = False
     immutable: bool = False
+    looks: int = 0
 
     @property
     def id(self) -> str:

@@ -20,6 +20,7 @@ from tests.kube.server import KubeServer
 from tests.kube.vendors import Hands, Namespaces, Running
 
 DEADLINE = 30.0
+KUBERNETES_OWN = frozenset({"default", "kube-system"})  # namespaces that nobody can delete
 SERVERS_OWN = ("managedFields", "resourceVersion", "generation", "creationTimestamp")
 
 
@@ -72,7 +73,7 @@ class KubeSubject:
         theirs["metadata"] = {
             name: value for name, value in theirs["metadata"].items() if name in {"name", "namespace"}
         }
-        if one.ref.namespace:
+        if one.ref.namespace and one.ref.namespace not in KUBERNETES_OWN:
             self._strangers.append(Ref(kinds.NAMESPACE, one.ref.namespace))
         end = time.monotonic() + DEADLINE
         while not self._put(one, theirs):  # a namespace that is just going takes nothing
@@ -95,7 +96,7 @@ class KubeSubject:
 
     def wanted(self) -> tuple[Wanted, ...]:
         """What the step makes, marked."""
-        return self.objects.batch(self.ctx).wanted
+        return self.objects.batch(self.objects.for_plan(self.ctx)).wanted
 
     def scopes(self) -> tuple[Scope, ...]:
         """Where it makes them."""
@@ -158,6 +159,8 @@ def _other(one: Wanted, value: Any) -> Any:
         return not value
     if isinstance(value, int):
         return value + 1
+    if value.isdecimal():
+        return str(int(value) + 1)  # a quantity as text
     return base64.b64encode(b"by hand").decode() if one.kind == kinds.SECRET else f"{value}x"
 
 
