@@ -159,6 +159,7 @@ DRIVEN = (
         "tenant",
         before=with_nodes,
         vendors=services,
+        looks=2,
     ),
     *(
         Driven(
