@@ -39,6 +39,26 @@ SAID: tuple[tuple[re.Pattern[str], str], ...] = (
         re.compile(r"unix account (?P<account>\S+) \((?:member|observer|administrator)\)"),
         gettext_noop("unix account %(account)s"),
     ),
+    (
+        re.compile(r"account (?P<account>\S+) \((?:member|observer|administrator)\)"),
+        gettext_noop("account %(account)s"),
+    ),
+    (
+        re.compile(r"a shared volume of (?P<size>\S+) for home folders, of class \S+"),
+        gettext_noop("a shared volume of %(size)s for home folders"),
+    ),
+    (
+        re.compile(r"partition (?P<pool>\S+): (?P<workers>\d+) workers of (?P<flavor>\S+)"),
+        gettext_noop("partition %(pool)s: %(workers)s workers of %(flavor)s"),
+    ),
+    (
+        re.compile(r"a quota in namespace default: (?P<pods>\d+) pods, (?P<gpus>\d+) GPUs"),
+        gettext_noop("a quota in namespace default: %(pods)s pods, %(gpus)s GPUs"),
+    ),
+    (
+        re.compile(r"a test job in queue (?P<queue>\S+)"),
+        gettext_noop("a test job in queue %(queue)s"),
+    ),
 )
 PORTS = re.compile(r"VPC (?P<vpc>\S+) with (?P<ports>\d+) switch ports? \(books only\)")
 

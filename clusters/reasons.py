@@ -153,6 +153,24 @@ SENTENCES = {
     "UidTaken": gettext_noop("A user id belongs to somebody else. Nothing was changed."),
     "UserToolFailed": gettext_noop("A tool for user accounts failed."),
     "UserToolMissing": gettext_noop("A tool for user accounts is not installed."),
+    # stacks on Kubernetes
+    "ApplicationSetError": gettext_noop("Argo CD cannot make what is to be installed."),
+    "GpuNotReady": gettext_noop("GPU drivers are being set up, which takes long."),
+    "GpuSharingDiffers": gettext_noop("GPUs are to be divided otherwise."),
+    "GpusMissing": gettext_noop("Some nodes do not have all of their GPUs yet."),
+    "HomeNotShared": gettext_noop(
+        "Home folders are not shared between nodes. Files stay on the node on which a job ran."
+    ),
+    "MigFailed": gettext_noop("GPUs could not be divided."),
+    "NoTokenYet": gettext_noop("What installs software has no access to the cluster yet."),
+    "NodesNotUsable": gettext_noop("Some nodes are down or drained in Slurm."),
+    "NodesReturning": gettext_noop("Nodes that were to leave take jobs again."),
+    "PolicyIgnored": gettext_noop("The cluster has another GPU policy, and ours is ignored."),
+    "QueueMissing": gettext_noop("The default queue does not exist yet."),
+    "QueueNotOpen": gettext_noop("The default queue is not open."),
+    "TokenAges": gettext_noop("A token is being renewed."),
+    "VolumeNotBound": gettext_noop("The volume for home folders was not given yet."),
+    "WorkloadMissing": gettext_noop("Some programs of the cluster were not started yet."),
     "WrongIdentity": gettext_noop("The cluster runs jobs of an account as somebody else."),
 }
 
