@@ -83,13 +83,15 @@ def order_at(site: Site, tenant: Tenant, stack: Stack) -> Order:
     return order
 
 
-def reach(cluster: Cluster, phase: Phase, *, generation: bool = True) -> Cluster:
+def reach(
+    cluster: Cluster, phase: Phase, *, reconcile: Callable[[uuid.UUID], None] = engine.reconcile
+) -> Cluster:
     """Passes, as the beat would make them, until the cluster is where it should be; a stall fails at once."""
     end = time.monotonic() + PATIENCE
     while True:
-        engine.reconcile(cluster.pk)
+        reconcile(cluster.pk)
         row = Cluster.objects.select_related("site", "tenant").get(pk=cluster.pk)
-        current = row.observed_generation == row.generation or not generation
+        current = row.observed_generation == row.generation
         if row.phase == phase and (phase != Phase.READY or current):
             return row
         states = list(
