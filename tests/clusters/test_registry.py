@@ -86,7 +86,7 @@ def test_who_needs_what_a_site_may_do_without_needs_nothing_instead() -> None:
 @pytest.mark.parametrize(
     ("drivers", "reason", "says"),
     [
-        ({"slurm": "batch"}, "BadPlan", "access"),
+        ({"slurm": "lonely"}, "BadPlan", "control-plane"),
         ({"machines": "metal"}, "StackNotServed", "slurm"),
         ({"slurm": "unheard-of"}, "NoDriver", "North"),
         ({"machines": "metal", "slurm": "twice"}, "BadPlan", "machines"),
@@ -96,6 +96,7 @@ def test_what_does_not_fit_together_is_refused(
     monkeypatch: pytest.MonkeyPatch, drivers: dict[str, str], reason: str, says: str
 ) -> None:
     monkeypatch.setitem(FACTORIES, "twice", lambda wanted: (Idle("machines"),))
+    monkeypatch.setitem(FACTORIES, "lonely", lambda wanted: (Idle("slurm", ("control-plane", "access")),))
     with pytest.raises(PermanentError) as refused:
         names(drivers)
     assert refused.value.reason == reason
