@@ -66,7 +66,7 @@ def _of_nothing(actor: Actor, last: Cluster | None) -> Nowhere:
     else:
         next_step, url, link = _("An owner or admin of your tenant can order one."), "", ""
     if last is None and Cluster.objects.for_actor(actor).filter(deleted_at=None).exists():
-        text = _("Your clusters have none. %(next)s") % {"next": next_step}
+        text = _("None of your clusters has Slurm. %(next)s") % {"next": next_step}
         return Nowhere(_("Jobs run in clusters with Slurm"), text, url, link)
     if last is None:
         return Nowhere(_("No cluster yet"), next_step, url, link)
