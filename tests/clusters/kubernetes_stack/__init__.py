@@ -1,0 +1,1 @@
+"""Plain Kubernetes as a stack."""
