@@ -12,7 +12,13 @@ from clusters.services.wake import wake
 from portal.lib.errors import PermanentError
 
 SITE = "demo"
-DRIVERS = {"machines": "local", "fabric": "local", "control_plane": "local", "slurm": "local"}
+DRIVERS = {
+    "machines": "local",
+    "fabric": "local",
+    "control_plane": "local",
+    "slurm": "local",
+    "kubernetes": "kubernetes_stack",
+}
 MACHINES = 10
 # name, GPU model, Slurm's type, GPUs, CPUs, MiB, network, price of a node and hour
 FLAVORS = (
