@@ -9,11 +9,11 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tests.bench import memory, objects, planes, report, table, world
+from tests.bench import kube, memory, planes, report, table, world
 from tests.e2e.waiting import free_port
 
-PARTS = ("pages", "load", "live", "sockets", "memory", "planes", "objects")
-WITHOUT_DJANGO = {"memory", "planes", "objects"}
+PARTS = ("pages", "load", "live", "sockets", "memory", "planes", "kube")
+WITHOUT_DJANGO = {"memory", "planes", "kube"}
 
 
 def main(wanted: list[str]) -> int:
@@ -32,8 +32,8 @@ def main(wanted: list[str]) -> int:
         tables.append(table.collect("Memory of `make run`, nothing to do", memory.HEADS, memory.measure()))
     if "planes" in parts:
         tables.append(table.collect(planes.TITLE, planes.HEADS, planes.measure()))
-    if "objects" in parts:
-        tables.append(table.collect(objects.TITLE, objects.HEADS, objects.measure()))
+    if "kube" in parts:
+        tables.append(table.collect(kube.TITLE, kube.HEADS, kube.measure()))
     text = report.markdown(about, tables)
     if set(parts) == set(PARTS):
         report.write(text)
