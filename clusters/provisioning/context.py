@@ -106,14 +106,23 @@ def facts_of(cluster: Cluster) -> dict[str, dict[str, str]]:
     return {state.name: dict(state.facts) for state in StepState.objects.filter(cluster=cluster)}
 
 
+def cause_of(cluster: Cluster) -> dict[str, dict[str, str]]:
+    """Who wanted the cluster as it is, by which order: for records that outside systems keep of a change."""
+    order = (
+        cluster.orders.exclude(decided_at=None).select_related("created_by").order_by("-decided_at").first()
+    )
+    return {"order": {"order": str(order.pk), "actor": str(order.created_by)}} if order else {}
+
+
 def step_context(cluster: Cluster) -> StepContext:
-    """Everything that a step may know in one pass, without facts. Raises PermanentError."""
+    """Everything that a step may know in one pass; of facts, only the cause. Raises PermanentError."""
     give_prefix(cluster)
     endpoint = SlurmEndpoint.objects.filter(cluster=cluster).first()
     jwt_key = {"slurm-jwt-key": unseal(bytes(endpoint.sealed_jwt_key))} if endpoint else {}
     return StepContext(
         spec=cluster_spec(cluster),
         settings=site_settings(cluster.site),
+        facts=cause_of(cluster),
         secrets=secrets_for(cluster) | jwt_key,
         ports=ports_of(cluster),
     )

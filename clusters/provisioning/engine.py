@@ -98,7 +98,8 @@ class _Run:
         hold_back = self._holds_back(state)
         if state.status != StepStatus.READY and not hold_back:
             self.pace.changed |= record.begin(self.lease, state, step, StepStatus.PROGRESSING)
-        look = looks.forward(step, replace(self.ctx, facts=dict(self.seen_ready)), hold_back=hold_back)
+        facts = {**self.ctx.facts, **self.seen_ready}
+        look = looks.forward(step, replace(self.ctx, facts=facts), hold_back=hold_back)
         verdict = verdicts.of_forward(step, state, look)
         if verdict.status == StepStatus.PROGRESSING and state.deadline_at is None and not look.waits_for:
             # it was ready and is not now: its time begins again
@@ -117,7 +118,7 @@ class _Run:
     def _backward(self, step: Step) -> None:
         state = self.states[step.name]
         self.pace.changed |= record.begin(self.lease, state, step, StepStatus.REMOVING)
-        facts = {name: dict(other.facts) for name, other in self.states.items()}
+        facts = {**self.ctx.facts, **{name: dict(other.facts) for name, other in self.states.items()}}
         look = looks.backward(step, replace(self.ctx, facts=facts))
         self._found(state, look, verdicts.of_backward(step, state, look))
         effects.after_removal_look(self.lease, state)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import cast
 
 from clusters.clients.kube.models import Access
 from clusters.drivers.vcluster_gitops.settings import GitOpsSettings
@@ -20,7 +19,7 @@ __all__ = ["AccessStep", "GitOpsSettings", "ReleaseStep", "entrance", "steps"]
 def steps(settings: GitOpsSettings, clients: Clients, *, cache: Path) -> tuple[Step, ...]:
     """`control-plane` and `access`; `clients` gives the cluster that holds controller and control planes."""
     made = ReleaseStep(settings, clients, cache=cache)
-    return (cast("Step", made), AccessStep(entrance(settings, clients)))
+    return (made, AccessStep(entrance(settings, clients)))
 
 
 def entrance(settings: GitOpsSettings, clients: Clients) -> First:

@@ -30,7 +30,7 @@ class ReleaseStep(ObjectsStep):
     """Private nodes, embedded etcd, and a kubeconfig exported for the portal."""
 
     name = "control-plane"
-    needs = ("machines", "fabric")
+    needs: tuple[str, ...] = ("machines", "fabric")
     deadline = dt.timedelta(minutes=30)
 
     def __init__(self, settings: GitOpsSettings, clients: Clients, *, cache: Path) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import cast
-
 from clusters.drivers.vcluster_platform.entrance import Entrance, join_command
 from clusters.drivers.vcluster_platform.instance import InstanceStep
 from clusters.drivers.vcluster_platform.settings import PlatformSettings
@@ -20,4 +18,4 @@ def steps(
 ) -> tuple[Step, ...]:
     """`control-plane` and `access`."""
     entrance = Entrance(settings, platform, control_plane)
-    return (cast("Step", InstanceStep(settings, platform)), AccessStep(entrance))
+    return (InstanceStep(settings, platform), AccessStep(entrance))

@@ -28,7 +28,7 @@ class InstanceStep(ObjectsStep):
     name = "control-plane"
     component = "vCluster Platform"
     system = "the vCluster Platform"
-    needs = ("machines", "fabric")
+    needs: tuple[str, ...] = ("machines", "fabric")
     deadline = dt.timedelta(minutes=30)
 
     def __init__(self, settings: PlatformSettings, clients: Clients) -> None:
