@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import functools
 import json
-import multiprocessing
 import os
-import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from multiprocessing import get_context
+from multiprocessing.pool import Pool
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +19,8 @@ import django
 django.setup()
 
 # Models may be imported only after Django is set up, which the line above does.
-from django.db import connections  # noqa: E402
-
-from clusters.clients.kube.models import Access, Kind, Manifest  # noqa: E402
+from clusters.clients.kube.models import Access, Manifest  # noqa: E402
+from clusters.kube.sinks import Scope  # noqa: E402
 from clusters.kube.step import ObjectsStep  # noqa: E402
 from clusters.models import Cluster, Order, Phase, Site  # noqa: E402
 from clusters.provisioning import engine  # noqa: E402
@@ -30,8 +28,9 @@ from clusters.provisioning.placed import Placed  # noqa: E402
 from clusters.provisioning.registry import FACTORIES  # noqa: E402
 from clusters.provisioning.steps import Observed, StepContext  # noqa: E402
 from clusters.services.decisions import approve_order  # noqa: E402
+from portal.lib.errors import TemporaryError  # noqa: E402
 from setup import kube  # noqa: E402
-from tests.bench import objects  # noqa: E402
+from tests.bench import kubectl  # noqa: E402
 from tests.bench.world import ROOT  # noqa: E402
 from tests.builders import make_tenant  # noqa: E402
 from tests.clusters.builders import add_machines, make_flavor, make_order, operator  # noqa: E402
@@ -40,8 +39,8 @@ from tests.contract.kube.driven import FLAVOR, Driven, every_driven, spec_of  # 
 from tests.kube import crds  # noqa: E402
 from tests.kube.server import KubeServer  # noqa: E402
 
-COUNTS = (1, 5)
-WORKERS = (1, 2)
+COUNTS = (1, 20, 200)
+WORKERS = 2
 PROFILES = frozenset({"gitops-argo", "slinky-argo", "gpu-argo"})  # one site: all of it by Argo CD
 NAME = "bench"
 _own: dict[int, Counting] = {}
@@ -69,9 +68,28 @@ class Applied(Placed):
         """With what the site and earlier steps would have given."""
         return self.driven.before(None, ctx)
 
-    def scopes(self) -> set[tuple[str, Kind]]:
-        """Each kind that it may have objects of."""
-        return {(self.name, scope.kind) for scope in self.objects.scopes(fresh_context())}
+    def scopes(self) -> tuple[Scope, ...]:
+        """Where it may have objects."""
+        return self.objects.scopes(fresh_context())
+
+
+class UsualServer(KubeServer):
+    """With a watch cache, as servers have: without it a list reads the objects of all tenants from etcd."""
+
+    def _spawn(self, name: str, *options: str) -> None:
+        super()._spawn(name, *(one for one in options if one != "--watch-cache=false"))
+
+    def fill(self, scopes: Iterable[Scope]) -> None:
+        """List each kind until its cache answers; a real server's are full when a portal comes."""
+        end = time.monotonic() + 60
+        for kind in {scope.kind for scope in scopes}:
+            while True:
+                try:
+                    self.client.list(kind)
+                    break
+                except TemporaryError:
+                    assert time.monotonic() < end, kind
+                    time.sleep(0.1)
 
 
 def fresh_context() -> StepContext:
@@ -97,25 +115,28 @@ def client_of(access: Access) -> Counting:
 def main(result: Path) -> None:
     """Measure, and keep the rows."""
     programs = kube.find(ROOT)
-    server = KubeServer(programs)
+    server = UsualServer(programs)
     try:
         server.start(crds.store(programs))
-        rows = list(_rows(server, programs["kubectl"]))
+        # spawned: what PostgreSQL's connections hold here must not be inherited
+        with get_context("spawn").Pool(WORKERS, _offer, [server.admin]) as pool:
+            rows = list(_rows(server, programs["kubectl"], pool))
     finally:
         server.stop()
     result.write_text(json.dumps(rows), encoding="utf-8")
 
 
-def _rows(server: KubeServer, kubectl: Path) -> Iterator[tuple[str, ...]]:
+def _rows(server: UsualServer, program: Path, pool: Pool) -> Iterator[tuple[str, ...]]:
     steps = steps_on(server.admin)
     for step in steps:
         step.driven.before(server, fresh_context())  # namespaces
-    FACTORIES[NAME] = lambda _: steps
-    site = _site(sum(COUNTS) * len(WORKERS))
+    server.fill(scope for step in steps for scope in step.scopes())
+    _offer(server.admin)
+    site = _site(sum(COUNTS) * 2)
     for count in COUNTS:
-        for workers in WORKERS:
-            if workers <= count:
-                yield _row(server, kubectl, site, steps, count, workers)
+        yield _row(server, program, site, steps, count, None)
+        if count > 1:
+            yield _row(server, program, site, steps, count, pool)
 
 
 def _site(machines: int) -> Site:
@@ -127,26 +148,27 @@ def _site(machines: int) -> Site:
 
 def _row(
     server: KubeServer,
-    kubectl: Path,
+    program: Path,
     site: Site,
     steps: Sequence[Applied],
     count: int,
-    workers: int,
+    pool: Pool | None,
 ) -> tuple[str, ...]:
+    workers = WORKERS if pool else 1
     label = f"{count}-{workers}"
     orders = [
         make_order(make_tenant(f"Tenant {label}-{number}"), site, name=f"c-{label}-{number}", nodes=1)
         for number in range(count)
     ]
-    theirs = _by_kubectl(server, kubectl, steps, count, workers)
+    theirs = _by_kubectl(server, program, steps, count, pool)
     began = time.monotonic()
     clusters = [str(_approve(order).pk) for order in orders]
-    _each(workers, _build, clusters)
+    _each(pool, _build, clusters)
     ours = (time.monotonic() - began) / count
     client = client_of(server.admin)
     client.reads = client.changes = 0
     engine.reconcile(clusters[-1])
-    kinds = set().union(*(step.scopes() for step in steps))
+    kinds = {(step.name, scope.kind) for step in steps for scope in step.scopes()}
     return (
         str(count),
         str(workers),
@@ -176,32 +198,33 @@ def _build(cluster: str) -> None:
     raise AssertionError(f"not ready: {found.phase} {found.reason} {found.message}")
 
 
-def _each(workers: int, work: Any, items: Iterable[Any]) -> None:
-    """By one process after the other, or by so many processes, as Celery's workers are."""
-    if workers == 1:
+def _each(pool: Pool | None, work: Callable[[Any], None], items: Sequence[Any]) -> None:
+    """One after the other here, or by the processes of the pool, as by Celery's."""
+    if pool is None:
         for one in items:
             work(one)
-        return
-    connections.close_all()
-    with multiprocessing.get_context("fork").Pool(workers) as pool:
+    else:
         pool.map(work, items, chunksize=1)
 
 
+def _offer(access: Access) -> None:
+    """In each process: the site's drivers."""
+    steps = steps_on(access)
+    FACTORIES[NAME] = lambda _: steps
+
+
 def _by_kubectl(
-    server: KubeServer, kubectl: Path, steps: Sequence[Applied], count: int, workers: int
+    server: KubeServer, program: Path, steps: Sequence[Applied], count: int, pool: Pool | None
 ) -> float:
     """Seconds for each cluster with `kubectl apply --server-side` of the same objects under other names."""
     with tempfile.TemporaryDirectory(prefix="freehold-bench-") as folder:
-        config = objects._kubeconfig(server, Path(folder))
-        files = [objects._file(Path(folder) / str(number), _manifests(steps)) for number in range(count)]
+        config = kubectl.write_config(Path(folder, "kubeconfig"), server.admin)
+        files = [
+            kubectl.write_objects(Path(folder, str(number)), _manifests(steps)) for number in range(count)
+        ]
         began = time.monotonic()
-        _each(workers, functools.partial(_kubectl, kubectl, config), files)
+        _each(pool, kubectl.Kubectl(program, config), files)
         return (time.monotonic() - began) / count
-
-
-def _kubectl(kubectl: Path, config: Path, file: Path) -> None:
-    command = [str(kubectl), "--kubeconfig", str(config), "apply", "--server-side", "-f", str(file)]
-    subprocess.run(command, check=True, capture_output=True)
 
 
 def _manifests(steps: Sequence[Applied]) -> list[Manifest]:
