@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 
@@ -13,7 +14,8 @@ from tests.e2e.waiting import until
 PARTS = ("postgres", "redis", "oidc", "web", "worker", "beat", "local", "observer", "outputs")
 LATE = ("web", "worker", "beat", "local", "observer", "outputs")  # still start when the first page answers
 POOLS = ("worker", "local")  # a parent with two children
-STARTED = 30.0  # MiB: more than a bare Python
+CALM = 5.0  # seconds in which nothing grows by more than GROWTH: all has started
+GROWTH = 1.0  # MiB
 HEADS = ("part", "processes", "MiB (PSS)")
 
 
@@ -21,11 +23,8 @@ def measure() -> Iterator[tuple[str, int, str]]:
     """One row for each part, its children included, and the sum."""
     count, total = 0, 0.0
     with supervised.running() as portal:
-        until(
-            lambda: all(_size(portal, part)[1] > STARTED for part in LATE),
-            "all parts have started",
-            seconds=90,
-        )
+        seen: list[tuple[float, float]] = []
+        until(lambda: _is_calm(portal, seen), "all parts have started", seconds=120)
         for part in PARTS:
             members, size = _size(portal, part)
             count, total = count + members, total + size
@@ -33,9 +32,18 @@ def measure() -> Iterator[tuple[str, int, str]]:
     yield "all", count, f"{total:.0f}"
 
 
-def _has_started(portal: supervised.Portal, part: str) -> bool:
-    members, size = _size(portal, part)
-    return size > STARTED and members >= (3 if part in POOLS else 1)
+def _is_calm(portal: supervised.Portal, seen: list[tuple[float, float]]) -> bool:
+    """Every pool has its children, and for a while the sum has not moved; `seen` is what it was, and when."""
+    sizes = {part: _size(portal, part) for part in LATE}
+    now = time.monotonic()
+    seen.append((now, sum(size for _, size in sizes.values())))
+    recent = [total for at, total in seen if at > now - CALM]
+    long_enough = seen[0][0] <= now - CALM
+    return (
+        long_enough
+        and max(recent) - min(recent) < GROWTH
+        and all(sizes[part][0] >= (3 if part in POOLS else 1) for part in LATE)
+    )
 
 
 def _size(portal: supervised.Portal, part: str) -> tuple[int, float]:
