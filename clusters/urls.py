@@ -19,6 +19,7 @@ urlpatterns: list[URLPattern] = [
     path("clusters/<uuid:pk>/steps/", clusters.cluster_steps, name="cluster-steps"),
     path("clusters/<uuid:pk>/events/", clusters.cluster_events, name="cluster-events"),
     path("clusters/<uuid:pk>/volcano/", clusters.cluster_volcano, name="cluster-volcano"),
+    path("clusters/<uuid:pk>/isolation/", clusters.cluster_isolation, name="cluster-isolation"),
     path("clusters/<uuid:pk>/access/", clusters.cluster_access, name="cluster-access"),
     path("clusters/<uuid:pk>/kubeconfigs/", kubeconfigs.kubeconfig_issue, name="kubeconfig-issue"),
     path("kubeconfigs/<uuid:pk>/revoke/", kubeconfigs.kubeconfig_revoke, name="kubeconfig-revoke"),

@@ -10,7 +10,7 @@ from django.shortcuts import render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
-from clusters import kinds, kubeconfigs, utilisation
+from clusters import isolation, kinds, kubeconfigs, utilisation
 from clusters.models import Cluster, Phase, SlurmEndpoint, SlurmIdentity
 from clusters.stacks import require_volcano
 from clusters.views.orders import tenant_of
@@ -21,6 +21,7 @@ from tenants.rights import Action, may
 from tenants.scoping import get_visible
 from tenants.web import TenantRequest, in_tenant
 
+FILES = {"json": "application/json", "csv": "text/csv; charset=utf-8"}
 CLUSTERS = Cluster.objects.select_related("site")
 
 
@@ -127,6 +128,22 @@ def cluster_access(request: TenantRequest, pk: uuid.UUID) -> HttpResponse:
         **kubeconfigs.context(request.actor, row),
     }
     return render(request, "clusters/cluster_access.html", context)
+
+
+@require_safe
+@in_tenant
+def cluster_isolation(request: TenantRequest, pk: uuid.UUID) -> HttpResponse:
+    """What keeps it apart from other tenants; also as a file for auditors, in JSON or CSV."""
+    row = get_visible(CLUSTERS.select_related("tenant"), request.actor, pk)
+    found, now, form = isolation.layers(row), clock.now(), request.GET.get("format", "")
+    if form not in FILES:
+        context = {"cluster": row, "tenant": tenant_of(request), "layers": found, "at": now}
+        return render(request, "clusters/cluster_isolation.html", context)
+    content = isolation.as_csv(found) if form == "csv" else isolation.as_json(row, found, at=now)
+    answer = HttpResponse(content, content_type=FILES[form])
+    name = f"{row.name}-isolation-{now:%Y%m%d-%H%M}.{form}"
+    answer["Content-Disposition"] = f'attachment; filename="{name}"'
+    return answer
 
 
 def _tab(request: TenantRequest, pk: uuid.UUID, kind: LiveKind, tab: str, template: str) -> HttpResponse:

@@ -88,6 +88,7 @@ ROUTES: dict[str, Route] = {
     "cluster-nodes": Route(cluster_of),
     "cluster-steps": Route(cluster_of),
     "cluster-events": Route(cluster_of),
+    "cluster-isolation": Route(cluster_of),
     "cluster-volcano": Route(volcano_cluster_of),
     "cluster-access": Route(cluster_of),
     "cluster-settings": Route(cluster_of),

@@ -81,6 +81,8 @@ PAGES: dict[str, list[Page]] = {
     "cluster-nodes": [Page(arguments=CLUSTER)],
     "cluster-steps": [Page(arguments=in_tenant(pk="building"))],
     "cluster-events": [Page(arguments=CLUSTER)],
+    "cluster-volcano": [Page(arguments=in_tenant(pk="volcano"))],
+    "cluster-isolation": [Page(arguments=CLUSTER)],
     "cluster-access": [Page(arguments=CLUSTER)],
     "cluster-settings": [Page(arguments=CLUSTER)],
     "resize": [Page(arguments=CLUSTER)],

@@ -26,11 +26,12 @@ from clusters.models import (  # noqa: E402
     Order,
     Phase,
     Quota,
+    Site,
     StepState,
     StepStatus,
     UtilisationSample,
 )
-from clusters.services import decisions  # noqa: E402
+from clusters.services import decisions, workloads  # noqa: E402
 from jobs.models import Job, Submission  # noqa: E402
 from portal.lib import clock  # noqa: E402
 from portal.lib.types import JSONDict  # noqa: E402
@@ -38,7 +39,7 @@ from tenants.models import Invitation, Membership, Role, Tenant, User  # noqa: E
 from tenants.services import invitations, tokens  # noqa: E402
 from tests.builders import actor_for, make_member, make_operator, make_tenant, make_user, sign_in  # noqa: E402
 from tests.clusters import builders as clusters  # noqa: E402
-from tests.clusters import fakes  # noqa: E402
+from tests.clusters import fakes, kubes, volcanoes  # noqa: E402
 from tests.jobs import builders as jobs  # noqa: E402
 
 STEPS = (
@@ -117,6 +118,21 @@ def used_for_days(cluster: Cluster) -> None:
     )
 
 
+def with_volcano(tenant: Tenant) -> Cluster:
+    """A cluster without Slurm whose queues were looked at."""
+    cluster = volcanoes.make_volcano_cluster(tenant)
+    queues = (
+        volcanoes.queue("research", capability={"cpu": "32", "nvidia.com/gpu": 8}, deserved={"cpu": "16"}),
+        volcanoes.queue("nights", status={"state": "Closed"}),
+    )
+    phases = ("Running", "Pending", "Completed", "Failed", "")
+    made = (volcanoes.job(f"train-{number}", phase) for number, phase in enumerate(phases))
+    with kubes.answering() as kube:
+        volcanoes.put(kube, *queues, *made)
+        workloads.look(cluster.pk)
+    return cluster
+
+
 def furnish() -> JSONDict:
     """Make all of it; the facts for addresses and each person's session."""
     tenant, cast = people()
@@ -129,7 +145,7 @@ def furnish() -> JSONDict:
         expires_at=clock.now() + dt.timedelta(days=30),
     )
     clusters.make_site(machines=12)
-    Quota.objects.create(tenant=tenant, flavor=clusters.make_flavor(), nodes=8)
+    Quota.objects.create(tenant=tenant, flavor=clusters.make_flavor(), nodes=12)
     ready = jobs.make_slurm_cluster(tenant, name="gpu-a")
     made = [
         jobs.make_job(ready, ada if number % 2 == 0 else rui, state=state, name=name, **columns)
@@ -143,11 +159,13 @@ def furnish() -> JSONDict:
     changing = clusters.make_cluster(tenant, name="gpu-d", nodes=2, phase=Phase.READY)
     clusters.see_nodes(changing)
     shrinking = clusters.resize(changing, by=ada, train=1)
-    waiting = clusters.make_order(tenant, name="gpu-c", nodes=2, by=ada)
+    batch = with_volcano(tenant)
+    waiting = clusters.make_order(tenant, Site.objects.get(slug="site-north"), name="gpu-c", nodes=2, by=ada)
     facts = {
         "tenant": tenant.slug,
         "cluster": ready.pk,
         "building": building.pk,
+        "volcano": batch.pk,
         "order": waiting.pk,
         "order building": Order.objects.get(cluster=building).pk,
         "order rejected": rejected.pk,
