@@ -38,9 +38,10 @@ class Follower:
 
     def _objects(self) -> list[tuple[Kind, dict[str, Any]]]:
         found = []
-        for name in self._git("ls-tree", "-r", "--name-only", self._branch).splitlines():
+        commit = self._git("rev-parse", self._branch).strip()  # one look is of one commit
+        for name in self._git("ls-tree", "-r", "--name-only", commit).splitlines():
             if name.endswith(".yaml"):
-                for one in yaml.safe_load_all(self._git("show", f"{self._branch}:{name}")):
+                for one in yaml.safe_load_all(self._git("show", f"{commit}:{name}")):
                     kind = self._kinds.get((one.get("apiVersion"), one.get("kind")))
                     if kind is not None:
                         found.append((kind, one))

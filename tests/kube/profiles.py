@@ -150,22 +150,26 @@ class TenantsPart:
             hands.release(ref_of(found, kind))
 
 
-def exporting(server: KubeServer) -> Vendor:
+def exporting(server: KubeServer, kind: Kind = flux.RELEASE) -> Vendor:
     """vCluster: a release of its chart exports a kubeconfig for the portal."""
     content = vendor_platform.kubeconfig(server.admin).encode()
 
     def children(found: Manifest) -> list[tuple[Kind, Manifest]]:
         spec = found["spec"]
-        wanted = ((spec.get("values") or {}).get("exportKubeConfig") or {}).get("additionalSecrets") or ()
+        if kind == flux.RELEASE:
+            where, values = spec["targetNamespace"], spec.get("values") or {}
+        else:
+            where, values = spec["destination"]["namespace"], spec["source"]["helm"]["valuesObject"]
+        wanted = (values.get("exportKubeConfig") or {}).get("additionalSecrets") or ()
         return [
             (
                 kinds.SECRET,
-                objects.secret(one["name"], {"config": content}, namespace=spec["targetNamespace"]).manifest,
+                objects.secret(one["name"], {"config": content}, namespace=where).manifest,
             )
             for one in wanted
         ]
 
-    return Vendor(flux.RELEASE, children=children)
+    return Vendor(kind, children=children)
 
 
 def nodes_ready(server: KubeServer, names: Iterable[str]) -> None:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import secrets
+from pathlib import Path
 from typing import Any
 
 from clusters.clients.kube.models import Ref
 from clusters.drivers.slinky import SlinkySettings
 from clusters.drivers.slinky import steps as slinky_steps
 from clusters.drivers.vcluster_platform.kinds import INSTANCE
-from clusters.kube import servers
+from clusters.kube import kinds, servers
 from clusters.kube.gitops.installer import Installer
 from clusters.kube.gitops.settings import GitOps
-from clusters.kube.renderers import flux
+from clusters.kube.renderers import argo, flux
 from clusters.models import Cluster, Stack
 from clusters.provisioning.registry import Wanted
 from clusters.provisioning.steps import Step
@@ -21,11 +22,12 @@ from tests.clusters.metal3.subject import IMAGE
 from tests.clusters.netris.server import USER, FakeNetris
 from tests.kube import roles, vendor_platform
 from tests.kube.fake_slurm import FakeSlurm
+from tests.kube.gitops import Follower
 from tests.kube.platform_proxy import PlatformProxy
 from tests.kube.profiles import Profile, TenantsPart, exporting
 from tests.kube.server import KubeServer
 from tests.kube.slinky_vendors import claims, gitops
-from tests.kube.vendor_kinds import CONDITIONS, flux_all, instances, projects
+from tests.kube.vendor_kinds import CONDITIONS, argo_cd, flux_all, instances, projects
 from tests.kube.vendors import Controller, Hands, Namespaces
 
 MACHINES = tuple(f"gpu-{number}" for number in range(1, 5))
@@ -164,6 +166,34 @@ def plain_by_flux(kube_server: KubeServer) -> Profile:
 
     return Profile(
         "Plain",
+        {"control_plane": "vcluster_gitops", "kubernetes": "kubernetes_stack"},
+        settings,
+        vendors,
+        spoilt,
+        secrets={"argocd-token": roles.access(kube_server, "argocd").token.encode()},
+        stack=Stack.KUBERNETES,
+    )
+
+
+def plain_by_git(kube_server: KubeServer, bare: Path) -> Profile:
+    """Control planes by commits that Argo CD follows."""
+    settings: dict[str, Any] = {
+        "gitops": server_of(kube_server),
+        "delivery": {"controller": "argo"},
+        "vcluster_gitops": {"public_address": kube_server.url, "git": {"url": str(bare)}},
+    }
+
+    def vendors() -> list[Controller]:
+        follower = Follower(bare, [kinds.NAMESPACE, argo.PROJECT, argo.APPLICATION])
+        exports = exporting(kube_server, argo.APPLICATION)
+        return [follower, exports, argo_cd(), Namespaces(), TenantsPart(argo.APPLICATION)]
+
+    def spoilt(cluster: Cluster) -> tuple[Ref, dict[str, Any], str]:
+        ref = Ref(argo.APPLICATION, f"in-cluster-{cluster.external_name}", "argocd")
+        return ref, {"spec": {"project": "theirs"}}, "spec.project"
+
+    return Profile(
+        "Git",
         {"control_plane": "vcluster_gitops", "kubernetes": "kubernetes_stack"},
         settings,
         vendors,

@@ -16,6 +16,7 @@ from clusters.services.clusters import mend, terminate_cluster
 from tests.builders import actor_for, make_tenant
 from tests.cases import case
 from tests.clusters.builders import approve, operator, owner_of, resize
+from tests.clusters.kube.test_git import Repository
 from tests.clusters.netris.server import running
 from tests.kube import sites
 from tests.kube.platform_proxy import PlatformProxy, no_kubeconfig
@@ -101,6 +102,32 @@ def test_a_whole_order(profile: Profile, kube_server: KubeServer) -> None:
         assert left_over(kube_server, cluster) == []
         assert Machine.objects.filter(state=MachineState.FREE).count() == 4
     assert kube_server.client.get(Ref(kinds.NAMESPACE, "freehold")) is None
+
+
+def test_commits_name_the_order_and_whose_it_was(
+    kube_server: KubeServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("django.conf.settings.DATA_FOLDER", tmp_path)
+    theirs = Repository(tmp_path)
+    profile = sites.plain_by_git(kube_server, theirs.bare)
+    site = make_site(profile, sites.MACHINES)
+    tenant = make_tenant()
+    nodes_ready(kube_server, sites.MACHINES)
+    with Running(kube_server.client, profile.vendors()):
+        order = order_at(site, tenant, profile.stack)
+        cluster = approve(order).cluster
+        assert cluster is not None
+        cluster = reach(cluster, Phase.READY)
+        cluster = reach(cluster, Phase.READY)
+        owner = actor_for(owner_of(tenant), tenant)
+        terminate_cluster(actor=owner, cluster=cluster, typed_name=cluster.name, at_once=True)
+        cluster = reach(cluster, Phase.DELETED)
+        assert left_over(kube_server, cluster) == []
+    removed, made, _ = theirs.log()
+    assert f"Tenant: {tenant.slug}" in made
+    assert f"order {order.pk}, actor {order.created_by}" in made
+    assert removed.startswith("Remove control-plane")
+    assert set(theirs.files()) == {"README.md"}
 
 
 def planned_here(thing: str) -> bool:
