@@ -66,7 +66,9 @@ class IdentityStep(ObjectsStep):
         if not waiting:
             return seen
         message = f"Not yet shown to work: {', '.join(one.name for one in waiting)}."
-        return replace(seen, in_sync=False, ready=False, reason="IdentityNotShown", message=message)
+        return replace(
+            seen, in_sync=False, ready=False, routine=True, reason="IdentityNotShown", message=message
+        )
 
     def apply(self, ctx: StepContext) -> None:
         """See Step."""
