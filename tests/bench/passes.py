@@ -128,9 +128,10 @@ def main(result: Path) -> None:
 
 def _rows(server: UsualServer, program: Path, pool: Pool) -> Iterator[tuple[str, ...]]:
     steps = steps_on(server.admin)
-    for step in steps:
-        step.driven.before(server, fresh_context())  # namespaces
-    server.fill(scope for step in steps for scope in step.scopes())
+    scopes = [scope for step in steps for scope in step.scopes()]
+    server.fill(scopes)
+    for namespace in {scope.namespace for scope in scopes if scope.namespace}:
+        server.ensure_namespace(namespace)
     _offer(server.admin)
     site = _site(sum(COUNTS) * 2)
     for count in COUNTS:
