@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.db.models import QuerySet, Value
 
-from clusters import outside
+from clusters import outside, told
 from clusters.kube import tenant
 from clusters.models import Cluster, ClusterSecret, KubeconfigGrant, KubeRole, KubeSurvey, StepState
 from clusters.services.kubeconfigs import HOURS, ROLES, is_own
@@ -60,10 +60,12 @@ def context(actor: Actor, cluster: Cluster) -> JSONDict:
     has_plane = bool(cluster.site.drivers.get("control_plane"))
     rows = list(shown(actor, cluster)[:50])
     role = role_of(actor)
+    plane = StepState.objects.for_actor(actor).filter(cluster=cluster, name=STEP).first()
     survey = KubeSurvey.objects.for_actor(actor).filter(cluster=cluster).first()
     return {
         "has_kubernetes": has_plane,
-        "plane": StepState.objects.for_actor(actor).filter(cluster=cluster, name=STEP).first(),
+        "plane": plane,
+        "plane_why": told.detail_of(plane) if plane is not None else "",
         "has_access": ClusterSecret.objects.for_actor(actor)
         .filter(cluster=cluster, name=tenant.KEPT_AS)
         .exists(),

@@ -8,9 +8,10 @@ from contextlib import contextmanager
 from decimal import Decimal
 from uuid import UUID, uuid4
 
+import structlog
 from django.utils.translation import gettext as _
 
-from clusters import live
+from clusters import live, told
 from clusters.models import Cluster, Order, OrderKind, OrderState, Phase, StepStatus
 from clusters.services import desired
 from clusters.services.moves import move
@@ -25,6 +26,7 @@ from tenants.actor import Actor
 from tenants.commands import Command, command
 from tenants.rights import Action, require
 
+log = structlog.get_logger(__name__)
 GRACE = dt.timedelta(hours=24)
 
 
@@ -93,7 +95,8 @@ def mend(*, actor: Actor, cluster: Cluster, seen: str | None = None) -> None:
     with _verb("cluster.mended", actor, cluster) as (row, done):
         _refuse_ended(row)
         drifted = row.steps.filter(status=StepStatus.DRIFTED)
-        differences = [one for state in drifted for one in state.differences]
+        found = {state.name: state.differences for state in drifted}
+        differences = [one for listed in found.values() for one in listed]
         if seen is not None and differences and seen != drift_hash(differences):
             raise WrongState(
                 _("The differences changed since you looked at them."),
@@ -102,7 +105,13 @@ def mend(*, actor: Actor, cluster: Cluster, seen: str | None = None) -> None:
         if not drifted.update(mend=True):
             raise WrongState(_("Nothing of %(cluster)s has drifted.") % {"cluster": row.name})
         wake(row)
-        done.detail = {"differences": differences}
+        # the tenant reads its trail too: of what is the provider's it gets numbers
+        own = {state.name for state in drifted if told.is_own(state.component)}
+        done.detail = {
+            "steps": {name: len(listed) for name, listed in found.items()},
+            "differences": [one for name, listed in found.items() if name in own for one in listed],
+        }
+        log.info("cluster.mended", cluster=str(row.pk), operator=str(actor.user), differences=differences)
         done.publish(*live.of_cluster(row))
 
 

@@ -14,7 +14,7 @@ from portal.lib.errors import NotAllowed, WrongState
 from tenants.models import AuditEvent
 from tests.builders import actor_for, make_tenant, sign_in
 from tests.clusters.builders import make_cluster, make_order, make_site, operator, owner_of
-from tests.clusters.fakes import World, read, write
+from tests.clusters.fakes import FakeStep, World, read, write
 
 pytestmark = pytest.mark.django_db
 
@@ -189,3 +189,15 @@ def test_a_tenant_reads_which_step_drifted_and_no_values(client: Client, world: 
     assert "Separate the network was changed from outside; it works" in overview
     assert browser.post(f"/operations/clusters/cluster/{cluster.pk}/do/mend/").status_code in {302, 403, 404}
     assert not state_of(cluster).mend
+
+
+def test_the_tenants_trail_holds_no_values_of_the_provider(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(FakeStep, "component", "Netris")
+    cluster = ready_cluster(asks=True)
+    change_by_hand(world, cluster)
+    look(cluster)
+    mend(actor=operator(), cluster=cluster)
+    detail = AuditEvent.objects.get(verb="cluster.mended").detail
+    assert detail == {"steps": {"fabric": 1}, "differences": []}

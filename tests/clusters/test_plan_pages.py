@@ -136,3 +136,23 @@ def test_facts_of_a_provider_stay_with_operators(client: Client, tenant: Tenant,
     text = steps.content.decode()
     assert "http://127.0.0.1:9" in text  # the address of their Slurm is theirs
     assert ">needs</span>" not in text
+
+
+def test_a_control_plane_that_is_not_there_yet_says_why_in_our_words(
+    client: Client, tenant: Tenant, world: World
+) -> None:
+    cluster = make_cluster(tenant, make_site())
+    cluster.site.drivers |= {"control_plane": "vcluster_platform"}
+    cluster.site.save()
+    cluster.steps.create(
+        name="control-plane",
+        position=1,
+        component="vCluster Platform",
+        status="progressing",
+        reason="NotReachable",
+        message="https://platform.inside:6443 does not answer.",
+    )
+    browser = sign_in(client, owner_of(tenant))
+    text = browser.get(f"/t/{tenant.slug}/clusters/{cluster.pk}/access/").content.decode()
+    assert "It cannot be reached." in text
+    assert "platform.inside" not in text
