@@ -48,6 +48,7 @@ NAMES: Mapping[str, Words] = {
     "slug": gettext_lazy("short name"),
     "slurm_job_id": gettext_lazy("Slurm's number"),
     "state": gettext_lazy("state"),
+    "steps": gettext_lazy("steps"),
     "target": gettext_lazy("thing"),
     "tenant": gettext_lazy("tenant"),
     "until": gettext_lazy("to"),
