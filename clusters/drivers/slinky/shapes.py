@@ -7,7 +7,7 @@ from typing import Any
 
 from clusters.clients.kube.models import Kind
 from clusters.drivers.slinky import conf, names, pods, ready
-from clusters.drivers.slinky.settings import Database, SlinkySettings
+from clusters.drivers.slinky.settings import SSSD, Database, SlinkySettings
 from clusters.kube import objects
 from clusters.kube.objects import ReadyWhen, Wanted, always
 from clusters.provisioning.steps import ClusterSpec, PoolSpec
@@ -17,6 +17,7 @@ KEYS: Mapping[str, Any] = {
     "jwtKeyRef": {"name": names.JWT_KEY, "key": names.JWT_KEY_FILE},
 }
 CONTROLLED_BY = {"name": names.RELEASE}
+SSSD_REF = {"name": names.SSSD, "key": names.SSSD_FILE}
 
 
 def config(settings: SlinkySettings) -> tuple[Wanted, Wanted]:
@@ -72,7 +73,10 @@ def rest_api(settings: SlinkySettings) -> Wanted:
 
 
 def node_set(pool: PoolSpec, spec: ClusterSpec, settings: SlinkySettings, replicas: int) -> Wanted:
-    """The workers of a pool. Records of nodes that are gone are pruned, so that none waits for them."""
+    """The workers of a pool. Records of nodes that are gone are pruned, so that none waits for them.
+
+    A worker's image starts SSSD only together with its sshd.
+    """
     extra = conf.node_conf(pool)
     body: dict[str, Any] = {
         "controllerRef": CONTROLLED_BY,
@@ -82,6 +86,7 @@ def node_set(pool: PoolSpec, spec: ClusterSpec, settings: SlinkySettings, replic
         "pruneSlurmNodeRecords": "NodeNotFound",
         **({"extraConf": extra} if extra else {}),
         "partition": {"enabled": True, "config": conf.partition(pool, spec)},
+        **({"ssh": {"enabled": True, "sssdConfRef": SSSD_REF}} if settings.identity == SSSD else {}),
         "slurmd": {
             **_container(settings, "slurmd", home=True),
             "resources": {"limits": pods.limits(pool, settings)},
@@ -101,7 +106,7 @@ def login_set(settings: SlinkySettings) -> Wanted:
         "replicas": login.replicas,
         "login": _container(settings, "login", home=True),
         "initconf": {"image": settings.images.helper},
-        "sssdConfRef": {"name": names.SSSD, "key": names.SSSD_FILE},
+        "sssdConfRef": SSSD_REF,
         **({"rootSshAuthorizedKeys": "\n".join(login.root_keys)} if login.root_keys else {}),
         "service": {"port": 22, "spec": {"type": login.service}},
         "template": {"spec": pods.own(settings, home=True, people=True)},

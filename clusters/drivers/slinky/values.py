@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from clusters.drivers.slinky import conf, names, pods, shapes
-from clusters.drivers.slinky.settings import SlinkySettings
+from clusters.drivers.slinky.settings import SSSD, SlinkySettings
 from clusters.kube.renderers.release import Release
 from clusters.provisioning.steps import ClusterSpec, PoolSpec
 
@@ -98,6 +98,7 @@ def _node_set(pool: PoolSpec, spec: ClusterSpec, settings: SlinkySettings, repli
         "logfile": {"image": _helper(settings)},
         **({"extraConf": extra} if extra else {}),
         "partition": {"enabled": True, "config": conf.partition(pool, spec)},
+        **({"ssh": {"enabled": True}} if settings.identity == SSSD else {}),
         "podSpec": _pod(pods.worker(pool, settings)),
         "updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 1}},
     }
