@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 
 import pytest
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 
 from clusters.models import Cluster, Order, Phase, StepEvent, StepState, StepStatus
 from clusters.provisioning import engine
@@ -201,3 +203,26 @@ def test_the_tenants_trail_holds_no_values_of_the_provider(
     mend(actor=operator(), cluster=cluster)
     detail = AuditEvent.objects.get(verb="cluster.mended").detail
     assert detail == {"steps": {"fabric": 1}, "differences": []}
+
+
+def test_the_operators_page_costs_the_same_however_much_drifted_or_hangs(
+    client: Client, world: World
+) -> None:
+    cluster = ready_cluster(asks=True)
+    browser, page = operators(client), f"/operations/clusters/cluster/{cluster.pk}/change/"
+    one = {"thing": "a", "path": "b", "wanted": "c", "found": "d"}
+
+    def cost(names: list[str], **columns: object) -> int:
+        cluster.steps.filter(name__in=names).update(**columns)
+        browser.get(page)
+        with CaptureQueriesContext(connection) as made:
+            assert browser.get(page).status_code == 200
+        return len(made)
+
+    drifted = {"status": StepStatus.DRIFTED, "reason": "Drifted"}
+    little = cost(["fabric"], differences=[one], **drifted)
+    assert cost(["fabric", "slurm", "smoke"], differences=[one] * 50, **drifted) == little
+    Cluster.objects.filter(pk=cluster.pk).update(wanted=False, phase=Phase.DELETING)
+    held = {"status": StepStatus.REMOVING, "reason": "Finalizer", "message": "X is held by y/z for 1 min."}
+    little = cost(["fabric"], **held)
+    assert cost(["fabric", "slurm", "smoke"], **held) == little
