@@ -46,7 +46,8 @@ class Driven:
     earlier steps and the site would have made (as admin) and gives settings, facts and secrets; it is also
     called for golden files, then with `server` None, and must give fixed values there. `platform` sends the
     step through the vCluster Platform's front door. `fixed` says that the same objects serve any pools,
-    `immutable` that Kubernetes lets nobody change them, `looks` how many kinds more are listed once.
+    `immutable` that Kubernetes lets nobody change them, `looks` how many kinds more are listed once. A
+    `variant` is another form of a step whose promises another profile holds: it has its golden file only.
     """
 
     profile: str
@@ -59,6 +60,7 @@ class Driven:
     fixed: bool = False
     immutable: bool = False
     looks: int = 0
+    variant: bool = False
 
     @property
     def id(self) -> str:

@@ -70,5 +70,6 @@ DRIVEN = (
         "argocd",
         before=before,
         vendors=flux,
+        variant=True,
     ),
 )

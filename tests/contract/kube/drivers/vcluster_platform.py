@@ -78,5 +78,5 @@ def platform(server: KubeServer) -> Iterable[Controller]:
 
 DRIVEN = (
     Driven("platform", step, "control-plane", before=before, vendors=platform, platform=True),
-    Driven("platform-vpn", step_with_vpn, "control-plane", before=before, vendors=platform, platform=True),
+    Driven("platform-vpn", step_with_vpn, "control-plane", before=before, vendors=platform, variant=True),
 )
