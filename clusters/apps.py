@@ -38,6 +38,7 @@ class ClustersConfig(AppConfig):
                 "cluster.retried": _("tried again to build"),
                 "cluster.mended": _("had the drift mended of"),
                 "cluster.paused": _("paused"),
+                "cluster.join_shown": _("was shown how machines join"),
                 "kubeconfig.issued": _("downloaded a kubeconfig of"),
                 "kubeconfig.revoked": _("revoked a kubeconfig of"),
                 "cluster.resumed": _("resumed"),
