@@ -13,6 +13,9 @@ from django.test.utils import CaptureQueriesContext
 
 from clusters.models import (
     Cluster,
+    KubeAccount,
+    KubeconfigGrant,
+    KubeRole,
     Node,
     NodePool,
     Offering,
@@ -127,6 +130,24 @@ def step_events(world: World, count: int) -> None:
     )
 
 
+def kubeconfigs(world: World, count: int) -> None:
+    cluster = _cluster(world)
+    account, _ = KubeAccount.objects.get_or_create(
+        cluster=cluster,
+        membership=Membership.objects.get(tenant=world.tenant, user=world.owner),
+        defaults={"name": "m-test", "role": KubeRole.VIEW},
+    )
+    KubeconfigGrant.objects.bulk_create(
+        KubeconfigGrant(
+            cluster=cluster,
+            account=account,
+            role=KubeRole.VIEW,
+            expires_at=clock.now() + dt.timedelta(days=1),
+        )
+        for _ in range(count)
+    )
+
+
 def jobs(world: World, count: int) -> None:
     for number in range(count):
         make_job(_slurm_cluster(world), world.owner, state="RUNNING" if number % 2 else "PENDING")
@@ -154,6 +175,7 @@ LISTS: dict[str, tuple[Callable[[World, int], None], int]] = {
     "cluster_nodes": (nodes, 5),
     "cluster_steps": (steps, 5),
     "cluster_events": (step_events, 5),
+    "cluster_kubeconfigs": (kubeconfigs, 6),
     "cluster_queue": (jobs, 6),
     "jobs_list": (jobs, 6),
     "job_events": (job_events, 5),

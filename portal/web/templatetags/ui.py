@@ -118,8 +118,8 @@ def when(at: datetime | None, empty: str = "") -> SafeString:
         return format_html('<span class="muted">{}</span>', empty or NOTHING)
     utc = at.astimezone(UTC)
     exact = utc.isoformat(timespec="seconds")
-    # every row of a list has one; nothing in a moment needs an escape
-    return SafeString(f'<time datetime="{exact}" data-relative>{exact[:10]} {exact[11:16]} UTC</time>')
+    day, minute = exact[:10], exact[11:16]
+    return format_html('<time datetime="{}" data-relative>{} {} UTC</time>', exact, day, minute)
 
 
 @register.simple_tag
