@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from decimal import Decimal, InvalidOperation
 from typing import Any, TypeAlias
 
 from clusters.clients.kube.client import MANAGER
 from clusters.clients.kube.models import Manifest
 from clusters.kube.objects import Wanted
+from clusters.kube.quantities import same_quantity
 from clusters.kube.text import HIDDEN, without_secrets
 from clusters.provisioning.steps import Difference
 
@@ -27,8 +27,6 @@ EMPTY: tuple[Any, ...] = (None, "", 0, False, [])
 # metadata that is not compared: the server's own, and the mark, which is looked at before
 IDENTITY = frozenset({"apiVersion", "kind", "metadata.name", "metadata.namespace", "metadata.uid"})
 QUANTITIES = frozenset({"limits", "requests", "hard", "capacity", "overhead"})
-BINARY = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
-DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 
 
 def differences(wanted: Wanted, found: Manifest) -> tuple[Difference, ...]:
@@ -162,31 +160,12 @@ def _same(want: Any, have: Any, path: str) -> bool:
         return True
     parts = set(path.replace("[", ".").split("."))
     if parts & QUANTITIES:
-        left, right = _quantity(want), _quantity(have)
-        return left is not None and left == right
+        return same_quantity(want, have)
     return False
 
 
 def _is_empty(value: Any) -> bool:
     return all(map(_is_empty, value.values())) if isinstance(value, Mapping) else value in EMPTY
-
-
-def _quantity(value: Any) -> Decimal | None:
-    text = str(value)
-    for suffix, power in BINARY.items():
-        if text.endswith(suffix):
-            return _number(text.removesuffix(suffix), Decimal(2) ** power)
-    suffix = text[-1:] if text[-1:].isalpha() else ""
-    if suffix not in DECIMAL:
-        return None
-    return _number(text.removesuffix(suffix) if suffix else text, Decimal(10) ** DECIMAL[suffix])
-
-
-def _number(text: str, factor: Decimal) -> Decimal | None:
-    try:
-        return Decimal(text) * factor
-    except InvalidOperation:
-        return None
 
 
 def _shown(value: Any, path: str, hidden: tuple[str, ...]) -> str:

@@ -18,6 +18,7 @@ from clusters.drivers.local.machines import leaving
 from clusters.drivers.local.plane_access import contains, marks
 from clusters.drivers.local.planes import SERVER
 from clusters.drivers.local.settings import LocalSettings
+from clusters.kube.quantities import same_quantity
 from clusters.provisioning.steps import ClusterSpec, FlavorSpec, Observed, StepContext
 from portal.lib import clock
 from portal.lib.errors import TemporaryError
@@ -160,8 +161,16 @@ def _fits(found: Manifest | None, wanted: Mapping[str, Any]) -> bool:
         contains(found["metadata"], wanted["metadata"])
         and contains(found.get("spec"), wanted["spec"])
         and not found["spec"].get("taints")
-        and all(status.get(name) == wanted["status"][name] for name in ("capacity", "allocatable"))
+        and all(_holds(status.get(name), wanted["status"][name]) for name in ("capacity", "allocatable"))
         and contains(conditions.get("Ready"), ready)
+    )
+
+
+def _holds(found: Mapping[str, Any] | None, wanted: Mapping[str, str]) -> bool:
+    """The same resources and amounts; an API server answers 65536Mi as 64Gi."""
+    there = found or {}
+    return there.keys() == wanted.keys() and all(
+        same_quantity(there[name], amount) for name, amount in wanted.items()
     )
 
 

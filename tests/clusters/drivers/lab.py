@@ -37,7 +37,7 @@ from tests.contract.driver_contract import drive_away, settle
 
 INSTALLATION = "tests"
 GPU = FlavorSpec("gpu-a100-2", "a100", 2, 4, 8000)
-CPU = FlavorSpec("cpu-8", "", 0, 8, 16000)
+CPU = FlavorSpec("cpu-8", "", 0, 8, 16 * 1024)  # an API server answers it as 16Gi
 
 
 @dataclass
