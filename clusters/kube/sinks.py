@@ -79,10 +79,13 @@ class ServerSideApply:
         """See Sink."""
         ours: dict[Ref, Manifest] = {}
         labels = marks.labels(batch.spec, batch.step)
+        wanted = {one.ref for one in batch.wanted}
         for scope in batch.scopes:
             for found in self._client.list(scope.kind, namespace=scope.namespace, labels=labels):
-                if marks.owned(found, batch.spec):  # whatever the server makes of a selector
-                    ours[ref_of(found, scope.kind)] = found
+                ref = ref_of(found, scope.kind)
+                # owned: whatever the server makes of a selector
+                if marks.owned(found, batch.spec) and (ref in wanted or not is_child(found)):
+                    ours[ref] = found
         foreign = []
         for ref in (one.ref for one in batch.wanted if one.ref not in ours):
             namesake = self._client.get(ref)
@@ -128,6 +131,15 @@ class ServerSideApply:
                 self._client.delete(ref, uid=found["metadata"]["uid"])
             if found["metadata"].get("finalizers"):
                 held = ref.kind
+
+
+def is_child(found: Manifest) -> bool:
+    """Whether a controller made it of another object, whose labels it copied: that controller removes it.
+
+    Seen of slurm-operator 1.2.1, which copies a Controller's labels to its ConfigMap and StatefulSet.
+    """
+    owners = (found.get("metadata") or {}).get("ownerReferences") or ()
+    return any(owner.get("controller") for owner in owners)
 
 
 def deleting(found: Manifest) -> bool:

@@ -218,6 +218,30 @@ def test_a_shrinking_that_is_called_off_gives_the_worker_back(
         settle(step, ctx)
 
 
+def test_what_the_operator_makes_with_our_labels_is_left_to_it(
+    kube_server: KubeServer, ctx: StepContext
+) -> None:
+    with slurm(kube_server, ctx, list(vendor_kinds.slurm_operator()), direct(FakeSlurm())) as step:
+        settle(step, ctx)
+        parent = _get(kube_server, Ref(names.CONTROLLER, names.RELEASE, names.NAMESPACE))["metadata"]
+        owner = {
+            "apiVersion": names.API,
+            "kind": "Controller",
+            "name": parent["name"],
+            "uid": parent["uid"],
+            "controller": True,
+        }
+        made = objects.config_map("slurm-config", {"slurm.conf": ""}, namespace=names.NAMESPACE).manifest
+        meta = {**made["metadata"], "labels": marks.labels(ctx.spec, "slurm"), "ownerReferences": [owner]}
+        ref = Ref(kinds.CONFIG_MAP, "slurm-config", names.NAMESPACE)
+        hands = Hands(kube_server.client)
+        assert hands.create(kinds.CONFIG_MAP, {**made, "metadata": meta})
+        assert settle(step, ctx).in_sync
+        step.apply(ctx)
+        assert kube_server.client.get(ref) is not None
+        hands.release(ref)
+
+
 def test_a_persons_own_cordon_stays(kube_server: KubeServer, ctx: StepContext) -> None:
     with slurm(kube_server, ctx, list(vendor_kinds.slurm_operator()), direct(FakeSlurm())) as step:
         pod = add_worker(kube_server, 0, ctx.spec.pools[0].machines[0])
