@@ -13,6 +13,7 @@ from django.utils.translation import gettext as _
 
 from clusters import lines, words
 from clusters.models import Order, OrderKind
+from clusters.reasons import sentence_of
 from clusters.services.order_checks import HOURS_PER_MONTH
 
 register = template.Library()
@@ -82,3 +83,9 @@ def nodes_ready(cluster: Any) -> str:
 def phrase(stored: str) -> str:
     """A label as it reads within a sentence."""
     return words.in_a_sentence(stored)
+
+
+@register.filter
+def reason_words(reason: str) -> str:
+    """What a reason means, in a sentence; the reason itself where nobody described it."""
+    return sentence_of(reason) or reason

@@ -21,7 +21,7 @@
   const back = performance.getEntriesByType("navigation")[0]?.type === "back_forward";
   const skew = body.dataset.now && !back ? Date.parse(body.dataset.now) - Date.now() : 0;
   const now = () => Date.now() + skew;
-  const format = (options) => new Intl.DateTimeFormat(root.lang, options);
+  const format = (options) => new Intl.DateTimeFormat(root.lang, { hourCycle: "h23", ...options });
   const time = { hour: "2-digit", minute: "2-digit" };
   const clock = format(time), day = format({ month: "short", day: "numeric", ...time });
   const full = format({ dateStyle: "medium", timeStyle: "long" });

@@ -28,8 +28,8 @@
     const text = ink("text-3"), line = ink("line"), accent = ink("accent-ink"), green = ink("green");
     const axis = { stroke: text, grid: { stroke: line, width: 1 }, ticks: { show: false }, font: `12px ${colour("--sans")}` };
     const bars = kind === "month" ? { paths: uPlot.paths.bars({ size: [0.7, 24], align: 1 }) } : { paths: uPlot.paths.stepped({ align: 1 }) };
-    const tick = new Intl.DateTimeFormat(locale, kind === "month" ? { day: "numeric", month: "short", timeZone: "UTC" } : { hour: "2-digit", minute: "2-digit" });
-    const when = new Intl.DateTimeFormat(locale, kind === "month" ? { dateStyle: "medium", timeZone: "UTC" } : { month: "short", day: "numeric", hour: "2-digit", minute: "2-digit" });
+    const tick = new Intl.DateTimeFormat(locale, kind === "month" ? { day: "numeric", month: "short", timeZone: "UTC" } : { hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
+    const when = new Intl.DateTimeFormat(locale, kind === "month" ? { dateStyle: "medium", timeZone: "UTC" } : { month: "short", day: "numeric", hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
     return {
       width, height: HEIGHT,
       padding: [8, PADDING, 0, 0],
