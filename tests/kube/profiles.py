@@ -53,6 +53,15 @@ class Profile:
     secrets: Mapping[str, bytes] = field(default_factory=dict)
     factories: Mapping[str, Factory] = field(default_factory=dict)
     stack: Stack = Stack.SLURM
+    settled: Callable[[], bool] = lambda: True  # whether vendors have looked at what the site has
+
+
+def await_vendors(profile: Profile) -> None:
+    """Until the site can be ordered from."""
+    end = time.monotonic() + PATIENCE
+    while not profile.settled():
+        assert time.monotonic() < end
+        time.sleep(0.05)
 
 
 def make_site(profile: Profile, machines: Iterable[str]) -> Site:

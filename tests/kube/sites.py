@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from clusters.clients.kube.models import Ref
+from clusters.drivers.metal3.hosts import HOST
 from clusters.drivers.slinky import SlinkySettings
 from clusters.drivers.slinky import steps as slinky_steps
 from clusters.drivers.vcluster_platform.kinds import INSTANCE
@@ -90,6 +91,12 @@ def at_platform(
         "slinky": SLINKY,
     }
 
+    def settled() -> bool:
+        hosts = kube_server.client.list(HOST, namespace=metal3.namespace)
+        return all(
+            ((one.get("status") or {}).get("provisioning") or {}).get("state") == "available" for one in hosts
+        )
+
     def vendors() -> list[Controller]:
         late = instances(pace=pace, order=tuple(reversed(CONDITIONS)))
         return [projects(), late, metal3, *gitops(), claims(), Namespaces(), TenantsPart(INSTANCE)]
@@ -118,6 +125,7 @@ def at_platform(
             "netris-password": netris.password.encode(),
         },
         factories={"slinky": slinky},
+        settled=settled,
     )
 
 

@@ -21,7 +21,7 @@ from tests.clusters.netris.server import running
 from tests.kube import sites
 from tests.kube.mortal import Mortal
 from tests.kube.platform_proxy import PlatformProxy, no_kubeconfig
-from tests.kube.profiles import Profile, left_over, make_site, nodes_ready, order_at, reach
+from tests.kube.profiles import Profile, await_vendors, left_over, make_site, nodes_ready, order_at, reach
 from tests.kube.server import KubeServer
 from tests.kube.vendors import Running
 
@@ -58,6 +58,7 @@ class Story:
 
     def begin(self) -> Cluster:
         """An approved order."""
+        await_vendors(self.profile)
         order = order_at(self.site, self.tenant, self.profile.stack)
         cluster = approve(order).cluster
         assert cluster is not None

@@ -20,7 +20,7 @@ from tests.clusters.kube.test_git import Repository
 from tests.clusters.netris.server import running
 from tests.kube import sites
 from tests.kube.platform_proxy import PlatformProxy, no_kubeconfig
-from tests.kube.profiles import Profile, left_over, make_site, nodes_ready, order_at, reach
+from tests.kube.profiles import Profile, await_vendors, left_over, make_site, nodes_ready, order_at, reach
 from tests.kube.server import KubeServer
 from tests.kube.vendors import Hands, Running
 
@@ -46,6 +46,8 @@ def profile(
         yield (sites.by_flux if request.param == "flux" else sites.plain_by_flux)(kube_server)
     FACTORIES.clear()
     FACTORIES.update(known)
+    for name in sites.MACHINES:
+        Hands(kube_server.client).release(Ref(kinds.NODE, name))
 
 
 @case("U38")
@@ -54,6 +56,7 @@ def test_a_whole_order(profile: Profile, kube_server: KubeServer) -> None:
     tenant = make_tenant()
     nodes_ready(kube_server, sites.MACHINES)
     with Running(kube_server.client, profile.vendors()):
+        await_vendors(profile)
         # planned: every step with its objects, and nothing exists
         order = order_at(site, tenant, profile.stack)
         assert order.plan is not None
