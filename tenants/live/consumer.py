@@ -27,7 +27,10 @@ _joins, _looks = Desk(join_all), Desk(look_all)
 
 
 class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # Channels has no types
-    """Read-only. Closes with 4401 when the right is gone, 4404 when nothing is left to show."""
+    """Read-only. Closes with 4401 when the right is gone, 4404 when nothing is left to show.
+
+    A page that shows nothing live asks for no topic: it only hears when its reader may stay no longer.
+    """
 
     async def connect(self) -> None:
         """Accept first: a browser sees the code of a close only after that."""
@@ -45,7 +48,7 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # Channels ha
         self.role = joined.role
         if self.role is None:
             await self.close(SIGNED_OUT)
-        elif not joined.found:
+        elif self.scope["query_string"] and not joined.found:
             await self.close(NOTHING_VISIBLE)
         else:
             await self._join(joined.found)
@@ -104,7 +107,7 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # Channels ha
         for name in seen.lost:
             self.subscriptions.pop(name, None)
             await self.channel_layer.group_discard(name, self.channel_name)
-        if not self.subscriptions:
+        if everything and not self.subscriptions:
             await self.close(NOTHING_VISIBLE)
 
     def _spawn(self, work: Any) -> None:

@@ -48,13 +48,14 @@ def live(context: template.Context, kind: str, row: models.Model) -> SafeString:
 
 @register.simple_tag(takes_context=True)
 def live_url(context: template.Context) -> str:
-    """The address of this page's socket, with what it shows already; empty for a page without topics."""
+    """The address of this page's socket, with what it shows already; empty outside of a tenant."""
     topics: list[Topic] = list(context.get("live_topics") or [])[:MOST_TOPICS]
     actor = context.get("actor")
-    if not topics or actor is None or actor.tenant is None:
+    if actor is None or actor.tenant is None:
         return ""
     shown = [f"{topic.kind}:{topic.object_id}:{_version(context, topic)}" for topic in topics]
-    return f"/ws/t/{actor.tenant.slug}/?{urlencode([('topic', one) for one in shown], safe=':')}"
+    query = urlencode([("topic", one) for one in shown], safe=":")
+    return f"/ws/t/{actor.tenant.slug}/{'?' if query else ''}{query}"
 
 
 def _version(context: template.Context, topic: Topic) -> int:
