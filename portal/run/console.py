@@ -30,6 +30,7 @@ STOPPING = re.compile(
     r"|INFO:     (?:Shutting down|Finished server process|Waiting for (?:connections|background tasks))"
     r"|\d+:signal-handler .* Received SIG\w+ scheduling shutdown"
 )
+SOCKETS = re.compile(r"INFO:\s+(?:\S+ - \"WebSocket \S+\" \[accepted\]|connection (?:open|closed))$")
 OWN = re.compile(r"^[\d-]+ [\d:,]+ (?P<level>[A-Z]+) (?P<text>.*)$")
 OWN_HABITS = ("received SIG", "stopped: ")  # one that ends unasked is "exited"
 CHUNK = 65536
@@ -133,6 +134,11 @@ def _own(line: str) -> str:
     return match["text"]
 
 
+def _web(line: str) -> str:
+    """Without a line for each socket that a page opens and closes."""
+    return "" if SOCKETS.match(ANSI.sub("", line)) else line
+
+
 def _redis(line: str) -> str:
     """Without pid and date, and without what it says at every start."""
     match = REDIS.match(line)
@@ -140,4 +146,4 @@ def _redis(line: str) -> str:
     return "" if text.startswith(REDIS_HABITS) else text
 
 
-FILTERS: dict[str, Callable[[str], str]] = {"run": _own, "redis": _redis}
+FILTERS: dict[str, Callable[[str], str]] = {"run": _own, "redis": _redis, "web": _web}

@@ -256,3 +256,21 @@ def test_the_demo_provider_refuses_to_start_outside_the_demo() -> None:
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode == 1
     assert "only with FREEHOLD_MODE=demo" in done.stderr
+
+
+def test_sockets_that_come_and_go_are_no_news_and_refused_ones_are(
+    where: Layout, capsys: pytest.CaptureFixture[str]
+) -> None:
+    console = Console(where.log)
+    (where.log / "web.log").touch()
+    console.follow("web")
+    with (where.log / "web.log").open("a") as log:
+        log.write('INFO:     127.0.0.1:51276 - "WebSocket /ws/t/lab/?topic=cluster:3e8:22" [accepted]\n')
+        log.write("INFO:     connection open\nINFO:     connection closed\n")
+        log.write('INFO:     127.0.0.1:51276 - "WebSocket /ws/t/lab/" 403\n')
+    console.pump()
+    console.close()
+    shown = capsys.readouterr().out
+    assert "403" in shown
+    assert "accepted" not in shown
+    assert "connection" not in shown
