@@ -29,6 +29,7 @@ from urllib3 import HTTPResponse
 from portal.web.api import schema_document
 from tests.api.calls import OPERATIONS, Call, all_calls, token_of
 from tests.architecture.routes import World
+from tests.clusters import kubes
 from tests.jobs.routes import slurm
 
 CALLS = all_calls()
@@ -80,9 +81,9 @@ class Scene:
 
 @pytest.fixture
 def scene() -> Iterator[Scene]:
-    """Slurm and the output reader are answered by stubs behind their seam."""
+    """Slurm, the output reader and API servers are answered by stubs behind their seam."""
     made = Scene()
-    with slurm(made.world):
+    with slurm(made.world), kubes.answering():
         yield made
 
 

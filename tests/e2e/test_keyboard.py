@@ -94,7 +94,7 @@ def test_from_sign_up_to_a_finished_job_by_keyboard(portal: Portal, new_person: 
     page.goto(cluster)
     submit(page, keys, SLEEPER)
     walk.expect_state(page, "Running")
-    number = page.locator(".page-sub .copy code").inner_text()
+    number = page.locator("h1 .copy code").inner_text()
     page.goto(cluster)
     page.keyboard.press("/")
     expect(page.get_by_role("searchbox")).to_be_focused()

@@ -10,7 +10,7 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
-def until(probe: Callable[[], T], what: str, *, seconds: float = 30.0, pause: float = 0.05) -> T:
+def until(probe: Callable[[], T], what: str, *, seconds: float = 90.0, pause: float = 0.05) -> T:
     """The first truthy answer of the probe. Fails with `what` was waited for when the time is over."""
     end = time.monotonic() + seconds
     while True:

@@ -240,7 +240,10 @@ def test_an_unknown_job_is_no_error(reader: Reader) -> None:
 # becomes the account only after its imports: a clone below a closed home is out of the account's reach
 ASK = """
 import os, sys, uuid
-from jobs.output_reader.client import read
+from django.conf import settings
+settings.configure(USE_I18N=False)
+from jobs.output_reader.client import ReaderNotReachable, read
+ReaderNotReachable()  # its words are loaded while this may still read the code
 path, job, uid, gid = sys.argv[1:]
 os.setgroups([])
 os.setgid(int(gid))

@@ -50,6 +50,7 @@ def controller(tmp_path: Path) -> Iterator[FakeNetris]:
 @pytest.fixture
 def site(hosts: Metal3Subject, controller: FakeNetris, tmp_path: Path) -> Iterator[Site]:
     """A site of four machines; what runs on them is played."""
+    known = dict(FACTORIES)
     world = fakes.install(tmp_path)
     played = tuple(step for step in fakes.steps(world) if step.name in {"slurm", "identity", "smoke"})
     FACTORIES[fakes.DRIVER] = lambda _: played
@@ -81,8 +82,8 @@ def site(hosts: Metal3Subject, controller: FakeNetris, tmp_path: Path) -> Iterat
     Machine.objects.bulk_create(Machine(site=made, flavor=flavor, name=name) for name in MACHINES)
     Offering.objects.create(site=made, flavor=flavor, price_per_hour="1.00")
     yield made
-    fakes.uninstall()
-    del FACTORIES["metal3"], FACTORIES["netris"]
+    FACTORIES.clear()
+    FACTORIES.update(known)
 
 
 def reach(cluster: Cluster, phase: Phase) -> Cluster:

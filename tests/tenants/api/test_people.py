@@ -45,7 +45,7 @@ def test_me_is_the_person_and_the_token(ada: User, token: str) -> None:
     found = send(token, "get", "/api/v1/me/").json()
     assert (found["id"], found["name"], found["email"]) == (str(ada.pk), "Ada", "ada@example.org")
     assert found["token"]["name"] == "robot"
-    assert found["token"]["scopes"] == ["read", "jobs", "orders", "people"]
+    assert found["token"]["scopes"] == ["read", "jobs", "orders", "people", "kubernetes"]
 
 
 @case("U32")

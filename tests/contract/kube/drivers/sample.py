@@ -6,7 +6,7 @@ import datetime as dt
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from clusters.clients.kube.models import Kind, Manifest, Ref
+from clusters.clients.kube.models import Kind, Manifest, Ref, ref_of
 from clusters.kube import kinds, objects
 from clusters.kube.objects import READY, Readiness, Wanted
 from clusters.kube.sinks import Scope
@@ -14,8 +14,9 @@ from clusters.kube.step import ObjectsStep
 from clusters.provisioning.steps import ClusterSpec, StepContext
 from tests.contract.kube.driven import Driven
 from tests.kube.server import KubeServer
+from tests.kube.tidy import clear_namespace
 from tests.kube.vendor_kinds import node_sets
-from tests.kube.vendors import Controller
+from tests.kube.vendors import Controller, Hands
 
 SETS = Kind("slinky.slurm.net/v1beta1", "NodeSet", "nodesets")
 SPACE = "sample"
@@ -83,8 +84,13 @@ class SampleStep(ObjectsStep):
 
 
 def before(server: KubeServer | None, ctx: StepContext) -> StepContext:
-    """The key that an earlier step kept."""
-    del server
+    """The key that an earlier step kept; and nothing that another test on this server left half-way."""
+    if server is not None:
+        hands = Hands(server.client)
+        for kind in (kinds.SECRET, kinds.CONFIG_MAP, SETS):
+            for found in server.client.list(kind, namespace=SPACE):
+                hands.release(ref_of(found, kind))
+        clear_namespace(server, SPACE)
     return StepContext(spec=ctx.spec, secrets={"sample": b"s3cr3t-of-the-sample-step-0123456789"})
 
 
