@@ -151,7 +151,8 @@ def test_without_a_socket_it_asks_and_comes_back_without_a_gap(portal: Portal) -
     shows(portal, "one\ntwo\n")
     assert portal.asked[1:], "it polled"
     portal.wait(2)
-    assert portal.place()["offset"] == str(len(portal.text))
+    # it may have opened while the poll that brought the second line was still under way
+    assert portal.place()["offset"] in {str(len("one\n")), str(len(portal.text))}
     portal.grow("three\n")
     shows(portal, "one\ntwo\nthree\n")
     portal.sockets[-1].close(code=4403)
