@@ -96,6 +96,8 @@ def test_the_second_start_is_quick_and_ctrl_c_leaves_nothing(portal: Portal) -> 
 def test_a_killed_supervisor_leaves_nothing_that_blocks_the_next_start(portal: Portal) -> None:
     observer = processes.record(_pid(portal, "observer"))
     os.kill(observer.pid, signal.SIGSTOP)  # it cannot heed the kernel's word that its parent died
+    # on a busy machine a stop that is still on its way would come after that word
+    until(lambda: psutil.Process(observer.pid).status() == psutil.STATUS_STOPPED, "the observer stands still")
     for process in _supervisors(portal):
         process.kill()
     assert portal.stop() == -signal.SIGKILL
