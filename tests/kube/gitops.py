@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +20,26 @@ class Follower:
         self._bare, self._branch = bare, branch
         self._kinds = {(kind.api_version, kind.kind): kind for kind in kinds}
         self._made: set[Ref] = set()
-        self.paused = False
+        self._paused = False
+        self._round = threading.Lock()
+
+    @property
+    def paused(self) -> bool:
+        """Whether it does nothing; set, no round is under way any more."""
+        return self._paused
+
+    @paused.setter
+    def paused(self, value: bool) -> None:
+        with self._round:
+            self._paused = value
 
     def look(self, hands: Hands) -> None:
         """One round: apply, then prune."""
-        if self.paused:
-            return
+        with self._round:
+            if not self._paused:
+                self._follow(hands)
+
+    def _follow(self, hands: Hands) -> None:
         there = {ref_of(one, kind): one for kind, one in self._objects()}
         for ref, one in there.items():
             if hands.apply(one, ref):
