@@ -5,6 +5,7 @@ Each app registers in its `admin.py`: `@admin.register(Order, site=operations)` 
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
@@ -14,7 +15,8 @@ from django.db import models
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.loader import render_to_string
-from django.urls import reverse
+from django.urls import path, reverse
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
@@ -22,6 +24,7 @@ from portal.lib.errors import NotAllowed
 from tenants.actor import NOBODY, Actor
 from tenants.looks import note_look
 from tenants.scoping import PeopleQuerySet, TenantQuerySet
+from tenants.web import ask_to_sign_in
 
 if TYPE_CHECKING:
     _ModelAdmin = ModelAdmin[models.Model]
@@ -59,6 +62,8 @@ class Operations(AdminSite):
 
     def login(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:  # noqa: ARG002
         """There is no form: anonymous people go to the identity provider, others are refused."""
+        if getattr(request, "htmx", False):
+            return ask_to_sign_in(request)  # a page that asks by itself says so, and goes nowhere
         if getattr(request, "actor", NOBODY).is_signed_in:
             raise NotAllowed(
                 _("Operations is for the provider's operators."),
@@ -75,9 +80,30 @@ class Operations(AdminSite):
         """Sign out is one button for all pages."""
         return redirect("home")
 
+    def index(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+        """Where operators begin, with the region that asks for itself again."""
+        return super().index(request, {"now": _now(request)[0], **(extra_context or {})})
+
+    def now(self, request: HttpRequest) -> HttpResponse:
+        """That region alone; 304 while it would show the same."""
+        content, etag = _now(request)
+        same = request.headers.get("If-None-Match") == etag
+        answer = HttpResponse(status=304) if same else HttpResponse(content)
+        answer["ETag"] = etag
+        answer["Cache-Control"] = "private, no-store"
+        return answer
+
     def get_urls(self) -> list[Any]:
         """Without the pages for passwords: there are none."""
-        return [url for url in super().get_urls() if getattr(url, "name", None) not in _NO_PASSWORDS]
+        urls = [url for url in super().get_urls() if getattr(url, "name", None) not in _NO_PASSWORDS]
+        return [path("now/", self.admin_view(self.now), name="now"), *urls]
+
+
+def _now(request: HttpRequest) -> tuple[str, str]:
+    """The region of the first page, and its etag."""
+    body = render_to_string("admin/now.html", {"request": request})
+    etag = hashlib.sha256(body.encode()).hexdigest()[:16]
+    return render_to_string("admin/now_region.html", {"body": SafeString(body), "etag": etag}), f'"{etag}"'
 
 
 _NO_PASSWORDS = {"password_change", "password_change_done"}

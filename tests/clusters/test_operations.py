@@ -226,3 +226,22 @@ def test_a_tenants_owner_gets_nowhere_near(client: Client, order: Order) -> None
     assert client.post(do(order, "approve"), {"plan_hash": order.plan_hash}).status_code in {302, 403}
     order.refresh_from_db()
     assert order.state == OrderState.SUBMITTED
+
+
+def test_the_first_page_asks_for_itself_again(browser: Client, order: Order) -> None:
+    first = browser.get("/operations/").content.decode()
+    assert "<title>Operations · Freehold</title>" in first
+    assert 'hx-get="/operations/now/"' in first
+    seen = browser.get("/operations/now/")
+    assert seen.content.decode().strip() in first
+    assert browser.get("/operations/now/", headers={"If-None-Match": seen["ETag"]}).status_code == 304
+    make_order(order.tenant, order.site, name="second")
+    later = browser.get("/operations/now/", headers={"If-None-Match": seen["ETag"]})
+    assert "second" in later.content.decode()
+    assert later["ETag"] in later.content.decode().replace('\\"', '"')
+
+
+def test_who_is_signed_out_is_told_by_the_page_that_asks(client: Client) -> None:
+    assert client.get("/operations/now/").status_code == 302
+    asked = client.get("/operations/now/", headers={"HX-Request": "true"}, follow=True)
+    assert asked.status_code == 401
