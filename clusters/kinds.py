@@ -31,15 +31,14 @@ from clusters.models import (
 from clusters.services import parameters
 from clusters.services.changes import open_change
 from portal.lib import clock, keyset
+from portal.lib.keyset import ROWS
 from portal.lib.types import JSONDict
 from tenants.actor import Actor
 from tenants.live.registry import LiveKind, register
 from tenants.models import Invitation, Membership, Tenant
 from tenants.rights import Action, may
 
-MOST_EVENTS = 25
 LONGEST_ID = 19  # digits of a bigint
-ORDERS_PER_PAGE = 25
 
 
 def overview_context(actor: Actor, row: Tenant) -> JSONDict:
@@ -214,7 +213,7 @@ def events_context(actor: Actor, row: Cluster, after: str = "") -> JSONDict:
     rows = StepEvent.objects.filter(cluster=row).order_by("-id")
     if is_place := after.isascii() and after.isdigit() and len(after) < LONGEST_ID:
         rows = rows.filter(id__lt=int(after))
-    found = list(rows[: MOST_EVENTS + 1])
+    found = list(rows[: ROWS + 1])
     by = told.components(StepState.objects.filter(cluster=row)) if found else {}
     return {
         "cluster": row,
@@ -225,9 +224,9 @@ def events_context(actor: Actor, row: Cluster, after: str = "") -> JSONDict:
                 "title": words.title_of(event.step),
                 "why": told.detail(by.get(event.step, ""), event.reason, event.message),
             }
-            for event in found[:MOST_EVENTS]
+            for event in found[:ROWS]
         ],
-        "next": str(found[MOST_EVENTS - 1].pk) if len(found) > MOST_EVENTS else "",
+        "next": str(found[ROWS - 1].pk) if len(found) > ROWS else "",
         "is_first": not is_place,
     }
 
@@ -267,11 +266,11 @@ def clusters_context(actor: Actor, row: Tenant, *, removed: bool = False) -> JSO
 def orders_context(actor: Actor, row: Tenant, *, state: str = "", after: str = "") -> JSONDict:
     """The list of orders as it opens, or a part of it behind a place."""
     rows = selectors.order_list(actor, state=state).filter(keyset.behind(after, "created_at"))
-    found = list(rows[: ORDERS_PER_PAGE + 1])
-    last = found[ORDERS_PER_PAGE - 1] if len(found) > ORDERS_PER_PAGE else None
+    found = list(rows[: ROWS + 1])
+    last = found[ROWS - 1] if len(found) > ROWS else None
     return {
         "tenant": row,
-        "orders": found[:ORDERS_PER_PAGE],
+        "orders": found[:ROWS],
         "next": keyset.write(last.created_at, last.pk) if last else "",
         "is_first": not after,
         "state": state,

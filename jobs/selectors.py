@@ -11,10 +11,10 @@ from django.db.models import Max, Min, Q
 
 from clusters.models import Cluster, Node, SlurmEndpoint
 from jobs.models import ACTIVE_STATES, Job, JobState, Submission
+from portal.lib.keyset import ROWS
 from tenants.actor import Actor
 from tenants.scoping import TenantQuerySet
 
-PAGE = 25
 LONGEST_TEXT = 255
 SHORT = 3  # characters; the index of names (migration 0005) finds no shorter text
 NAMED_AMONG = 20_000  # jobs; a shorter text is looked for in the names of so many, the newest
@@ -71,7 +71,7 @@ def read_filter(query: Mapping[str, str]) -> Filter:
     )
 
 
-def list_jobs(actor: Actor, wanted: Filter, *, after: str = "", size: int = PAGE) -> Page:
+def list_jobs(actor: Actor, wanted: Filter, *, after: str = "", size: int = ROWS) -> Page:
     """Jobs of the actor's tenant, as filtered, at work first, then waiting, then the latest that ended."""
     rows = Job.objects.for_actor(actor).select_related("cluster", "owner")
     if not wanted.everyone:
@@ -107,7 +107,7 @@ def find_jobs(actor: Actor, text: str, *, most: int) -> list[Job]:
     return list(named[:most])
 
 
-def list_queue(actor: Actor, cluster: Cluster, *, after: str = "", size: int = PAGE) -> Page:
+def list_queue(actor: Actor, cluster: Cluster, *, after: str = "", size: int = ROWS) -> Page:
     """What has not ended in a cluster."""
     rows = Job.objects.for_actor(actor).filter(cluster=cluster).select_related("cluster", "owner")
     return _page(rows, [_AT_WORK, _WAITING, ()], after, size)

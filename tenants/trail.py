@@ -13,12 +13,12 @@ from django.db.models import Q
 from django.utils import translation
 
 from portal.lib import cells, clock
+from portal.lib.keyset import ROWS
 from portal.lib.types import JSONDict
 from tenants.audit import words_of
 from tenants.models import AuditEvent
 from tenants.scoping import TenantQuerySet
 
-PAGE = 25
 BATCH = 500  # rows in memory while an export streams
 HEAD = (
     *("id", "at", "who", "kind", "did", "verb", "what", "type", "what_id", "details"),
@@ -89,8 +89,8 @@ def page_of(rows: Rows, before: str) -> Page:
     """The page that begins after the key `before`; the newest for anything that is no key."""
     if before.isascii() and before.isdigit() and len(before) < 19:
         rows = rows.filter(pk__lt=int(before))
-    found = list(rows[: PAGE + 1])
-    return Page(found[:PAGE], found[PAGE - 1].pk if len(found) > PAGE else None)
+    found = list(rows[: ROWS + 1])
+    return Page(found[:ROWS], found[ROWS - 1].pk if len(found) > ROWS else None)
 
 
 def stream(rows: Rows, form: str, *, up_to: int) -> Iterator[bytes]:

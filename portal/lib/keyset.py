@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import datetime as dt
 import uuid
+from typing import Final
 
 from django.db.models import Q
+
+# What a page shows of a list: a screen or two, so that one of a long list feels like one of a short list.
+ROWS: Final = 20
 
 
 def write(at: dt.datetime, key: uuid.UUID) -> str:

@@ -7,6 +7,7 @@ import uuid
 from django.db import models
 
 from portal.lib import clock
+from portal.lib.keyset import ROWS
 from portal.lib.types import JSONDict
 from tenants.actor import Actor
 from tenants.hooks import accounts_of
@@ -14,7 +15,6 @@ from tenants.live.registry import LiveKind, register
 from tenants.models import Invitation, Membership, OidcIdentity, Tenant
 from tenants.rights import Action, may
 
-PAGE = 25
 MOST_SHOWN = 500
 
 
@@ -30,9 +30,9 @@ def members_context(actor: Actor, row: Tenant, *, after: str = "") -> JSONDict:
         .filter(behind or models.Q(), ended_at=None)
         .select_related("user")
         .annotate(last_seen=models.Subquery(seen.values(at=models.Max("last_seen_at"))))
-        .order_by("user__name", "user_id")[: PAGE + 1]
+        .order_by("user__name", "user_id")[: ROWS + 1]
     )
-    people = found[:PAGE]
+    people = found[:ROWS]
     invitations = (
         Invitation.objects.for_actor(actor)
         .filter(accepted_at=None, revoked_at=None, expires_at__gt=clock.now())
@@ -46,7 +46,7 @@ def members_context(actor: Actor, row: Tenant, *, after: str = "") -> JSONDict:
         "people": [{"row": person, "accounts": accounts.get(person.pk, [])} for person in people],
         "invitations": invitations if manages else (),
         "manages": manages,
-        "next": f"{people[-1].user.name}~{people[-1].user_id.hex}" if len(found) > PAGE else "",
+        "next": f"{people[-1].user.name}~{people[-1].user_id.hex}" if len(found) > ROWS else "",
         "is_first": behind is None,
     }
 

@@ -13,6 +13,7 @@ from clusters.models import Cluster, Node, Order, Phase, SlurmEndpoint
 from clusters.provisioning import engine
 from clusters.services.clusters import give_up, pause, terminate_cluster
 from portal.lib import clock
+from portal.lib.keyset import ROWS
 from tenants.models import Role, Tenant
 from tests.builders import actor_for, make_member, make_tenant, sign_in
 from tests.cases import case
@@ -182,22 +183,22 @@ def test_events_have_pages(browser: Client, tenant: Tenant) -> None:
     cluster = make_cluster(tenant, make_site())
     cluster.step_events.bulk_create(
         cluster.step_events.model(cluster=cluster, step="slurm", status="ready", reason=f"Reason{number}")
-        for number in range(50)
+        for number in range(2 * ROWS)
     )
     first = text_of(browser, page(cluster, "events/"))
-    assert "Reason49" in first
+    assert f"Reason{2 * ROWS - 1}<" in first
     assert "data-region" in first
-    assert "Reason24<" not in first
+    assert f"Reason{ROWS - 1}<" not in first
     found = re.search(r'rel="next" href="[^"]*\?(after=[0-9]+)"', first)
     assert found is not None
     second = text_of(browser, page(cluster, f"events/?{found[1]}"))
-    assert "Reason25<" not in second
-    assert "Reason24<" in second
+    assert f"Reason{ROWS}<" not in second
+    assert f"Reason{ROWS - 1}<" in second
     assert "Reason0<" in second
     assert "data-region" not in second
     # what came meanwhile moves nothing
     cluster.step_events.create(step="slurm", status="stalled", reason="Later")
-    assert "Reason25<" not in text_of(browser, page(cluster, f"events/?{found[1]}"))
+    assert f"Reason{ROWS}<" not in text_of(browser, page(cluster, f"events/?{found[1]}"))
     assert "There are no older events." in text_of(browser, page(cluster, "events/?after=1"))
     for odd in ("nonsense", "-1", "9" * 40, "\u0661"):
         assert "Later" in text_of(browser, page(cluster, f"events/?after={odd}"))
