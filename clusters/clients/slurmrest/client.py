@@ -87,7 +87,7 @@ class RestGateway:
 
     def submit(self, request: SubmitRequest) -> SubmitResult:
         """See SlurmGateway."""
-        check_submit(request)
+        check_submit(request, self._version)
         body = msgspec.json.encode(self._dialect.encode_submit(request))
         answer = self._change("POST", "/job/submit", body)
         try:

@@ -205,33 +205,115 @@ class GpuRequest(_Record, frozen=True):
     per: Literal["node", "job"] = "node"
 
 
-class SubmitRequest(_Record, frozen=True):
-    """A batch job. None means that the key is not sent at all, so that Slurm's default holds."""
+class JobSpec(_Record, frozen=True):
+    """What a job, or one component of a heterogeneous job, asks for.
 
-    script: str  # LF line ends, begins with #!, no NUL
-    environment: dict[str, str]  # never empty: slurmctld refuses a job without one
+    None means that the key is not sent at all, so that Slurm's default holds. Texts are as sbatch takes
+    them; which API version can carry which field stands in dialects.submit.
+    """
+
     name: str | None = None
     partition: str | None = None
     account: str | None = None
     qos: str | None = None
     reservation: str | None = None
-    nodes: int | None = None
+    nodes: int | None = None  # at least
+    max_nodes: int | None = None  # None: as many as nodes
+    node_sizes: str | None = None  # "1,2,4" or "2-8:2": any of these numbers of nodes
     tasks: int | None = None
+    tasks_per_node: int | None = None
+    tasks_per_socket: int | None = None
+    tasks_per_core: int | None = None
+    tasks_per_gpu: int | None = None
     cpus_per_task: int | None = None
+    cpus_per_gpu: int | None = None
+    min_cpus: int | None = None  # in all; sbatch works it out
+    min_cpus_per_node: int | None = None
+    sockets_per_node: int | None = None
+    cores_per_socket: int | None = None
+    threads_per_core: int | None = None
     gpus: GpuRequest | None = None
+    gpus_per_job: str | None = None  # "2" or "a100:2,h100:1", as of --gpus; the next ones alike
+    gpus_per_node: str | None = None
+    gpus_per_socket: str | None = None
+    gpus_per_task: str | None = None
+    gres: str | None = None  # per node: "gpu:a100:2,shard:3"
+    tres_per_task: str | None = None  # "cpu=2,gres/gpu:1"
+    gpu_bind: str | None = None
+    gpu_freq: str | None = None
+    tres_bind: str | None = None
+    gres_flags: Literal["disable-binding", "enforce-binding"] | None = None
     memory_mib: int | None = None  # per node; 0 is all memory of the node and is sent
     memory_per_cpu_mib: int | None = None
+    memory_per_gpu_mib: int | None = None
+    temporary_disk_mib: int | None = None
     time_limit_minutes: Limit = None
+    time_min_minutes: Limit = None
+    begin: int | None = None  # epoch seconds
+    deadline: int | None = None  # epoch seconds
+    delay_boot: int | None = None  # seconds
+    warning: str | None = None  # a signal before the end: "B:USR1@60"
+    constraint: str | None = None
+    prefer: str | None = None
+    batch_constraint: str | None = None
+    nodelist: str | None = None
+    exclude: str | None = None
+    sharing: Literal["exclusive", "oversubscribe", "user", "mcs", "topo"] | None = None
+    contiguous: bool | None = None
+    spread: bool | None = None
+    fewest_nodes: bool | None = None
+    overcommit: bool | None = None
+    keep_on_node_failure: bool | None = None
+    kill_on_invalid_dependency: bool | None = None
+    reboot: bool | None = None
+    wait_all_nodes: bool | None = None
+    step_manager: bool | None = None
+    oom_kill_step: bool | None = None
+    spread_segments: bool | None = None
+    consolidate_segments: bool | None = None
+    requeue_expedited: bool | None = None
+    switches: int | None = None
+    switches_wait: int | None = None  # seconds
+    segment_size: int | None = None
+    core_spec: int | None = None
+    thread_spec: int | None = None
+    distribution: str | None = None
+    cpu_frequency: str | None = None
+    accounting_frequency: str | None = None
+    profile: tuple[str, ...] | None = None  # ENERGY, NETWORK ...
+    licenses: str | None = None
+    wckey: str | None = None
+    network: str | None = None
+    mcs_label: str | None = None
+    burst_buffer: str | None = None
+    container: str | None = None
+    container_id: str | None = None
+    container_type: str | None = None
+    extra: str | None = None
+    selinux_context: str | None = None
+    memory_update: tuple[int, int] | None = None  # margin, minutes
+    mail_types: tuple[str, ...] | None = None  # BEGIN, TIME_LIMIT_90 ...
+    mail_user: str | None = None
     working_directory: str | None = None
+    stdin: str | None = None
     stdout: str | None = None
     stderr: str | None = None
+    open_mode: Literal["append", "truncate"] | None = None
     comment: str | None = None  # carries the mark
     dependency: str | None = None
     array: str | None = None
-    begin: int | None = None  # epoch seconds
     nice: int | None = None
+    priority: int | None = None
     requeue: bool | None = None
     hold: bool = False
+
+
+class SubmitRequest(JobSpec, frozen=True, kw_only=True):
+    """A batch job; with `components` the first one of a heterogeneous job, which carries the script."""
+
+    script: str  # LF line ends, begins with #!, no NUL
+    environment: dict[str, str]  # never empty: slurmctld refuses a job without one
+    components: tuple[JobSpec, ...] = ()
 
 
 class SubmitResult(_Record, frozen=True):

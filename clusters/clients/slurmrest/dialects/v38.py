@@ -20,7 +20,8 @@ from clusters.clients.slurmrest.dialects.records import (
     node_record,
     texts,
 )
-from clusters.clients.slurmrest.dialects.submit import shared_keys
+from clusters.clients.slurmrest.dialects.submit import body_of
+from clusters.clients.slurmrest.dialects.submit_v38 import encode_v38
 from clusters.clients.slurmrest.gres import parse_gpus
 from clusters.clients.slurmrest.models import (
     FINISHED_STATES,
@@ -126,24 +127,8 @@ class V38:
         return answer.status == 304
 
     def encode_submit(self, request: SubmitRequest) -> JSONDict:
-        """The script beside the job; the environment as a dictionary; GPUs as gres or gpus."""
-        job = shared_keys(request)
-        job["environment"] = dict(request.environment)
-        if request.gpus is not None:
-            wanted = ":".join(filter(None, (request.gpus.model, str(request.gpus.count))))
-            job |= {"gres": f"gpu:{wanted}"} if request.gpus.per == "node" else {"gpus": wanted}
-        if request.time_limit_minutes is not None:
-            unlimited = request.time_limit_minutes is UNLIMITED
-            job["time_limit"] = "UNLIMITED" if unlimited else request.time_limit_minutes
-        if request.memory_mib is not None:
-            job["memory_per_node"] = request.memory_mib
-        if request.memory_per_cpu_mib is not None:
-            job["memory_per_cpu"] = request.memory_per_cpu_mib
-        if request.begin is not None:
-            job["begin_time"] = f"uts{request.begin}"
-        if request.requeue is not None:  # `requeue: false` is ignored
-            job["requeue" if request.requeue else "no_requeue"] = True
-        return {"script": request.script, "job": job}
+        """The script beside the job; the environment as a dictionary."""
+        return body_of(request, encode_v38, dict(request.environment))
 
     def accepted(self, answer: Answer) -> SubmitResult | None:
         """With a job id, "errors" are warnings: held, over a partition's limit, nodes down."""

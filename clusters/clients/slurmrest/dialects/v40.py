@@ -20,7 +20,8 @@ from clusters.clients.slurmrest.dialects.records import (
     node_record,
     texts,
 )
-from clusters.clients.slurmrest.dialects.submit import shared_keys
+from clusters.clients.slurmrest.dialects.submit import body_of
+from clusters.clients.slurmrest.dialects.submit_v40 import encode_v40
 from clusters.clients.slurmrest.errors import JOB_UNKNOWN, ErrorEntry, from_entries
 from clusters.clients.slurmrest.gres import parse_gpus
 from clusters.clients.slurmrest.models import (
@@ -174,24 +175,8 @@ class V40:
 
     def encode_submit(self, request: SubmitRequest) -> JSONDict:
         """The environment as a list; GPUs as TRES only (`gres` is dropped with a warning)."""
-        job = shared_keys(request)
-        job["environment"] = [f"{name}={value}" for name, value in request.environment.items()]
-        if request.gpus is not None:
-            wanted = ":".join(filter(None, ("gres/gpu", request.gpus.model, str(request.gpus.count))))
-            job["tres_per_node" if request.gpus.per == "node" else "tres_per_job"] = wanted
-        if request.time_limit_minutes is UNLIMITED:
-            job["time_limit"] = {"set": False, "infinite": True, "number": 0}
-        elif request.time_limit_minutes is not None:
-            job["time_limit"] = _object(request.time_limit_minutes)
-        if request.memory_mib is not None:
-            job["memory_per_node"] = _object(request.memory_mib)
-        if request.memory_per_cpu_mib is not None:
-            job["memory_per_cpu"] = _object(request.memory_per_cpu_mib)
-        if request.begin is not None:
-            job["begin_time"] = _object(request.begin)
-        if request.requeue is not None:
-            job["requeue"] = request.requeue
-        return {"script": request.script, "job": job}
+        environment = [f"{name}={value}" for name, value in request.environment.items()]
+        return body_of(request, encode_v40, environment)
 
     def accepted(self, answer: Answer) -> SubmitResult | None:
         """With a job id, errors and warnings are both warnings."""
@@ -235,10 +220,6 @@ class V40:
             cluster=wire.meta.slurm.cluster,
             controller=up[0].hostname if up else "",
         )
-
-
-def _object(value: int) -> JSONDict:
-    return {"set": True, "number": value}
 
 
 def _job(job: _Job) -> JobRecord:
