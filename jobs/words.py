@@ -5,88 +5,19 @@ from __future__ import annotations
 import re
 import signal
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from django.utils import translation
 from django.utils.translation import gettext, gettext_noop
 from django.utils.translation import gettext_lazy as _
 
 from jobs.models import Job, JobState
+from jobs.reasons import Outcome, reason_of
 from portal.lib.types import Words
-
-# Reasons of waiting jobs as slurmctld names them (src/common/job_state_reason.c).
-WAITING = {
-    "Priority": _("Other jobs come first. It starts when it is its turn."),
-    "Resources": _("It is its turn, and it waits for nodes to become free."),
-    "Dependency": _("It waits for another job to end."),
-    "DependencyNeverSatisfied": _("The job it depends on ended otherwise than asked for: it never starts."),
-    "BeginTime": _("It may not start before a set time."),
-    "JobHeldUser": _("It is held by its owner, or could not be started. Release it, or look at its script."),
-    "JobHeldAdmin": _("It is held by an administrator, who alone can release it."),
-    "JobArrayTaskLimit": _("As many tasks of the array run as are allowed at a time."),
-    "PartitionDown": _("The partition is closed."),
-    "PartitionInactive": _("The partition takes jobs but starts none."),
-    "PartitionNodeLimit": _("It asks for more nodes than the partition allows, or its nodes are down."),
-    "PartitionTimeLimit": _("It asks for more time than this partition allows: it will never start."),
-    "NodeDown": _("A node that it needs is down."),
-    "ReqNodeNotAvail": _("A node that it needs is down, drained or reserved."),
-    "BadConstraints": _("No node can ever give what it asks for: it will never start."),
-    "Licenses": _("It waits for licences."),
-    "Reservation": _("It waits for its reservation to begin."),
-    "ReservationDeleted": _("Its reservation was removed."),
-    "InvalidAccount": _("Its Slurm account is not valid."),
-    "InvalidQOS": _("Its QOS is not valid."),
-    "QOSJobLimit": _("Its QOS has as many jobs as it may."),
-    "QOSResourceLimit": _("Its QOS uses as much as it may."),
-    "QOSTimeLimit": _("Its QOS does not allow so much time."),
-    "QOSUsageThreshold": _("Its QOS has used up its share."),
-    "AssociationJobLimit": _("Its Slurm account has as many jobs as it may."),
-    "AssociationResourceLimit": _("Its Slurm account uses as much as it may."),
-    "AssociationTimeLimit": _("Its Slurm account may not use so much time."),
-    "FrontEndDown": _("No node can start it at the moment."),
-    "Cleaning": _("It was put back into the queue and cleans up first."),
-    "Prolog": _("The nodes are being prepared for it."),
-    "SchedDefer": _("Slurm puts off starting jobs for a moment."),
-    "JobLaunchFailure": _("It could not be started on its node, and is tried again."),
-    "MaxRequeue": _("It was put back into the queue too often."),
-    "JobHoldMaxRequeue": _("It was put back into the queue too often and is held now."),
-    "launch failed requeued held": _("It could not be started on its node, and is held now."),
-    "AccountingPolicy": _("A limit of accounting holds it back."),
-    "BurstBufferResources": _("It waits for burst buffer space."),
-    "BurstBufferOperation": _("A burst buffer could not be set up."),
-    "BurstBufferStageIn": _("Its data is being staged in."),
-    "PowerNotAvail": _("It waits for power."),
-    "None": _("Slurm has not looked at it yet."),
-    "": _("Slurm has not looked at it yet."),
-}
-_PREFIXES = (
-    ("QOSMax", _("A limit of its QOS holds it back.")),
-    ("QOSGrp", _("All jobs of its QOS together use as much as they may.")),
-    ("QOSMin", _("It asks for less than its QOS wants at least.")),
-    ("AssocMax", _("A limit of its Slurm account holds it back.")),
-    ("AssocGrp", _("All jobs of its Slurm account together use as much as they may.")),
-    ("Max", _("A limit of accounting holds it back.")),
-    ("Nodes_required", _("A node that it needs is down, drained or reserved.")),
-    ("ReqNodeNotAvail", WAITING["ReqNodeNotAvail"]),
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """One sentence of how a job ended, and one of what to try."""
-
-    what: Words
-    advice: Words = ""
 
 
 def why_waiting(reason: str) -> str:
     """The reason in a sentence; Slurm's own word where there is none for it."""
-    if reason in WAITING:
-        return str(WAITING[reason])
-    for prefix, words in _PREFIXES:
-        if reason.startswith(prefix):
-            return str(words)
-    return gettext("Slurm says: %(reason)s.") % {"reason": reason}
+    return str(reason_of(reason).what)
 
 
 _ENDED = {
