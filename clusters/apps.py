@@ -14,7 +14,7 @@ class ClustersConfig(AppConfig):
 
     def ready(self) -> None:
         """Models can be imported from here on."""
-        from clusters import kinds  # noqa: F401, PLC0415  # registers the live kinds
+        from clusters import access, kinds  # noqa: F401, PLC0415  # register the live kinds
         from clusters.services import identities, kubeconfigs  # noqa: PLC0415
         from clusters.words import stored_order  # noqa: PLC0415
         from tenants import audit, facts, hooks  # noqa: PLC0415

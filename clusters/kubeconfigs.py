@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.db.models import QuerySet, Value
+from django.utils.translation import ngettext
 
 from clusters import outside, told
 from clusters.kube import tenant
@@ -55,6 +56,14 @@ def role_of(actor: Actor) -> KubeRole:
     return ROLES[Role(actor.role or Role.VIEWER)]
 
 
+def lifetime(hours: int) -> str:
+    """How long a kubeconfig works: hours up to a day, then days."""
+    days, rest = divmod(hours, 24)
+    if days and not rest and days > 1:
+        return ngettext("%(days)d day", "%(days)d days", days) % {"days": days}
+    return ngettext("%(hours)d hour", "%(hours)d hours", hours) % {"hours": hours}
+
+
 def context(actor: Actor, cluster: Cluster) -> JSONDict:
     """For the Kubernetes part of the Access tab."""
     has_plane = bool(cluster.site.drivers.get("control_plane"))
@@ -74,6 +83,6 @@ def context(actor: Actor, cluster: Cluster) -> JSONDict:
         "kube_role": role,
         "is_cluster_admin": role == KubeRole.ADMIN,
         "survey": survey if role == KubeRole.ADMIN else None,
-        "hours": HOURS,
+        "hours": [(count, lifetime(count)) for count in HOURS],
         "may_use_kubernetes": may(actor, Action.USE_KUBERNETES) and cluster.wanted,
     }

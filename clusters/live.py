@@ -11,12 +11,18 @@ LAST_ORDERS = 3
 OVERVIEW, ORDER = "tenant-overview", "order"
 CLUSTERS, ORDERS = "clusters", "orders"  # the two lists of a tenant, as they open
 VOLCANO = "cluster-volcano"
+ACCESS = "cluster-access"
 CLUSTER, NODES, STEPS, EVENTS = "cluster", "cluster-nodes", "cluster-steps", "cluster-events"
 
 
 def overview(tenant_id: uuid.UUID) -> Topic:
     """The tenant's overview."""
     return Topic(tenant_id, OVERVIEW, tenant_id)
+
+
+def access(tenant_id: uuid.UUID, cluster_id: uuid.UUID) -> Topic:
+    """The Access tab of a cluster."""
+    return Topic(tenant_id, ACCESS, cluster_id)
 
 
 def of_order(order: Order) -> tuple[Topic, ...]:
@@ -33,7 +39,7 @@ def of_cluster(cluster: Cluster) -> tuple[Topic, ...]:
     orders = Order.objects.filter(cluster=cluster).order_by("-created_at").values_list("pk", flat=True)
     orders = orders[:LAST_ORDERS]
     return (
-        *(Topic(cluster.tenant_id, kind, cluster.pk) for kind in (CLUSTER, NODES, STEPS, EVENTS)),
+        *(Topic(cluster.tenant_id, kind, cluster.pk) for kind in (CLUSTER, NODES, STEPS, EVENTS, ACCESS)),
         *(Topic(cluster.tenant_id, ORDER, key) for key in orders),
         overview(cluster.tenant_id),
         Topic(cluster.tenant_id, CLUSTERS, cluster.tenant_id),

@@ -16,7 +16,6 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.loader import render_to_string
 from django.urls import path, reverse
-from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
@@ -103,7 +102,7 @@ def _now(request: HttpRequest) -> tuple[str, str]:
     """The region of the first page, and its etag."""
     body = render_to_string("admin/now.html", {"request": request})
     etag = hashlib.sha256(body.encode()).hexdigest()[:16]
-    return render_to_string("admin/now_region.html", {"body": SafeString(body), "etag": etag}), f'"{etag}"'
+    return render_to_string("admin/now_region.html", {"body": body, "etag": etag}), f'"{etag}"'
 
 
 _NO_PASSWORDS = {"password_change", "password_change_done"}

@@ -10,7 +10,7 @@ from django.conf import settings
 from django.db.models import Q, QuerySet
 from django.utils.translation import gettext as _
 
-from clusters import hints, outside
+from clusters import hints, live, outside
 from clusters.clients.kube.client import KubeClient
 from clusters.clients.kube.models import Access
 from clusters.kube import accounts, tenant
@@ -28,6 +28,7 @@ from portal.lib.errors import BadInput, NotAllowed, OutsideError, WrongState
 from tenants.actor import Actor
 from tenants.commands import command
 from tenants.ids import short_name
+from tenants.live.topics import Topic, publish
 from tenants.models import Membership, Role, Tenant
 from tenants.rights import RIGHTS, Action, may, require
 
@@ -86,10 +87,9 @@ def revoke(*, actor: Actor, grant: KubeconfigGrant) -> bool:
 
     False if the API server did not answer: then a worker goes on trying. Raises NotAllowed and WrongState.
     """
-    require(actor, Action.USE_KUBERNETES)
-    if not is_own(actor, grant) and not may(actor, Action.MANAGE_PEOPLE):
-        raise NotAllowed(_("This kubeconfig belongs to somebody else."), hint=_("Ask an admin to revoke it."))
+    require_revocable(actor=actor, grant=grant)
     with command("kubeconfig.revoked", actor=actor, target=grant.cluster) as done:
+        done.publish(_topic(grant.cluster))
         done.detail = {
             "kubeconfig": str(grant.pk),
             "service_account": grant.account.name,
@@ -104,6 +104,15 @@ def revoke(*, actor: Actor, grant: KubeconfigGrant) -> bool:
     except (OutsideError, WrongState):
         return False
     return True
+
+
+def require_revocable(*, actor: Actor, grant: KubeconfigGrant) -> None:
+    """Raises NotAllowed for another's, unless the actor manages people; WrongState when revoked."""
+    require(actor, Action.USE_KUBERNETES)
+    if not is_own(actor, grant) and not may(actor, Action.MANAGE_PEOPLE):
+        raise NotAllowed(_("This kubeconfig belongs to somebody else."), hint=_("Ask an admin to revoke it."))
+    if grant.revoked_at is not None:
+        raise WrongState(_("This kubeconfig is revoked already."))
 
 
 def is_own(actor: Actor, grant: KubeconfigGrant) -> bool:
@@ -130,6 +139,8 @@ def follow(account_id: int) -> None:
             else:
                 accounts.remove(client, name=account.name, labels=_labels(account.cluster))
                 _gone(KubeconfigGrant.objects.filter(account=account))
+                if account.role == KubeRole.ADMIN:
+                    _look_around(client, account.cluster)  # what they made inside outlives them
     except (OutsideError, WrongState):
         wait = min(LONGEST_BACK_OFF, 2 ** min(account.attempts + 1, 9))
         KubeAccount.objects.filter(pk=account.pk).update(
@@ -226,6 +237,7 @@ def _ask(access: Access, grant: KubeconfigGrant, *, seconds: int) -> accounts.Is
 
 def _confirm(actor: Actor, grant: KubeconfigGrant, expires_at: dt.datetime) -> None:
     with command("kubeconfig.issued", actor=actor, target=grant.cluster) as done:
+        done.publish(_topic(grant.cluster))
         done.detail = {
             "kubeconfig": str(grant.pk),
             "service_account": grant.account.name,
@@ -270,22 +282,32 @@ def _look_around(client: KubeClient, cluster: Cluster) -> None:
             "bindings": list(found.bindings),
         },
     )
+    publish(_topic(cluster))
 
 
 def _gone(grants: QuerySet[KubeconfigGrant]) -> None:
     now = clock.now()
+    changed = grants.filter(Q(revoked_at=None) | Q(gone_at=None))
+    where = list(changed.order_by().values_list("cluster__tenant_id", "cluster_id").distinct())
     grants.filter(revoked_at=None).update(revoked_at=now)
     grants.filter(gone_at=None).update(gone_at=now)
+    for place in where:
+        publish(live.access(*place))
 
 
 def _changed(whose: Q) -> None:
     now = clock.now()
     rows = KubeAccount.objects.filter(whose, cluster__deleted_at=None)
-    for account in rows.select_related("membership__user", "membership__tenant"):
+    for account in rows.select_related("cluster", "membership__user", "membership__tenant"):
         if entitled(account.membership) is None:
             KubeconfigGrant.objects.filter(account=account, revoked_at=None).update(revoked_at=now)
+            publish(_topic(account.cluster))
         KubeAccount.objects.filter(pk=account.pk).update(due_at=now, attempts=0)
         hints.kube_soon(account)
+
+
+def _topic(cluster: Cluster) -> Topic:
+    return live.access(cluster.tenant_id, cluster.pk)
 
 
 def _labels(cluster: Cluster) -> dict[str, str]:

@@ -10,14 +10,13 @@ from django.shortcuts import render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
-from clusters import isolation, kinds, kubeconfigs, utilisation
-from clusters.models import Cluster, Phase, SlurmEndpoint, SlurmIdentity
+from clusters import access, isolation, kinds, utilisation
+from clusters.models import Cluster
 from clusters.stacks import require_volcano
 from clusters.views.orders import tenant_of
 from portal.lib import clock
 from portal.lib.types import JSONDict
 from tenants.live.registry import LiveKind
-from tenants.rights import Action, may
 from tenants.scoping import get_visible
 from tenants.web import TenantRequest, in_tenant
 
@@ -114,19 +113,8 @@ def cluster_events(request: TenantRequest, pk: uuid.UUID) -> HttpResponse:
 def cluster_access(request: TenantRequest, pk: uuid.UUID) -> HttpResponse:
     """How to reach it: Slurm through the portal, Kubernetes by a kubeconfig; or why not."""
     row = get_visible(CLUSTERS.all(), request.actor, pk)
-    mine = SlurmIdentity.objects.for_actor(request.actor).filter(
-        cluster=row, membership__user=request.actor.user, active=True
-    )
-    context = {
-        "cluster": row,
-        "tenant": tenant_of(request),
-        "slurm": SlurmEndpoint.objects.for_actor(request.actor).filter(cluster=row).first(),
-        "identity": mine.first(),
-        "is_usable": row.phase in {Phase.READY, Phase.DEGRADED},
-        "may_submit": may(request.actor, Action.SUBMIT_JOB),
-        "tab": "access",
-        **kubeconfigs.context(request.actor, row),
-    }
+    context = access.access_context(request.actor, row)
+    context |= {"tab": "access", "live_topics": [access.ACCESS.topic(row)]}
     return render(request, "clusters/cluster_access.html", context)
 
 

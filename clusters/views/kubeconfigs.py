@@ -6,10 +6,10 @@ import uuid
 
 from django.contrib import messages
 from django.http import HttpResponse
-from django.shortcuts import redirect
+from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_POST
+from django.views.decorators.http import require_http_methods, require_POST
 
 from clusters.models import Cluster, KubeconfigGrant
 from clusters.services import kubeconfigs
@@ -38,16 +38,19 @@ def kubeconfig_issue(request: TenantRequest, pk: uuid.UUID) -> HttpResponse:
 
 
 @never_cache
-@require_POST
+@require_http_methods(["GET", "HEAD", "POST"])
 @in_tenant
 def kubeconfig_revoke(request: TenantRequest, pk: uuid.UUID) -> HttpResponse:
-    """End one kubeconfig."""
+    """End one kubeconfig; a GET asks first."""
     grant = get_visible(
-        KubeconfigGrant.objects.select_related("cluster__tenant", "account__membership"),
+        KubeconfigGrant.objects.select_related("cluster__tenant", "account__membership__user"),
         request.actor,
         pk,
         Action.USE_KUBERNETES,
     )
+    if request.method != "POST":
+        kubeconfigs.require_revocable(actor=request.actor, grant=grant)
+        return render(request, "clusters/kubeconfig_revoke.html", {"grant": grant, "cluster": grant.cluster})
     if kubeconfigs.revoke(actor=request.actor, grant=grant):
         messages.success(request, _("The kubeconfig is revoked; its token ends within a minute."))
     else:

@@ -64,13 +64,20 @@ def create_token(
 
 def revoke_token(*, actor: Actor, token: ApiToken) -> None:
     """Make an own token useless. Raises NotAllowed for another's, WrongState if it was revoked already."""
-    require(actor, Action.VIEW)
-    if actor.user is None or token.membership.user_id != actor.user.pk:
-        raise NotAllowed(_("Only the person whose token this is can revoke it."))
+    require_revocable(actor=actor, token=token)
     with command("token.revoked", actor=actor, target=token):
         rows = ApiToken.objects.filter(pk=token.pk, revoked_at=None)
         if rows.update(revoked_at=clock.now()) != 1:
             raise WrongState(_("This token was revoked already."))
+
+
+def require_revocable(*, actor: Actor, token: ApiToken) -> None:
+    """Raises NotAllowed for another's token, WrongState for one that was revoked already."""
+    require(actor, Action.VIEW)
+    if actor.user is None or token.membership.user_id != actor.user.pk:
+        raise NotAllowed(_("Only the person whose token this is can revoke it."))
+    if token.revoked_at is not None:
+        raise WrongState(_("This token was revoked already."))
 
 
 def actor_of_token(secret: str) -> Actor | None:

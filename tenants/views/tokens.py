@@ -11,7 +11,7 @@ from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.http import require_http_methods, require_safe
 
 from portal.lib import clock, crypto
 from portal.lib.errors import BadInput
@@ -62,11 +62,15 @@ def token_new(request: TenantRequest) -> HttpResponse:
     return render(request, "tenants/token_new.html", {"form": form}, status=400 if form.errors else 200)
 
 
-@require_POST
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
 @in_tenant
 def token_revoke(request: TenantRequest, pk: uuid.UUID) -> HttpResponse:
-    """Make one useless."""
+    """Make one useless; a GET asks first."""
     found = get_visible(ApiToken.objects.all(), request.actor, pk)
+    if request.method != "POST":
+        service.require_revocable(actor=request.actor, token=found)
+        return render(request, "tenants/token_revoke.html", {"token": found})
     service.revoke_token(actor=request.actor, token=found)
     messages.success(request, _("The token %(name)s is revoked.") % {"name": found.name})
     return redirect("tokens", _slug(request))

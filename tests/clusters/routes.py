@@ -115,4 +115,5 @@ ROWS: dict[str, Callable[[World], models.Model]] = {
     "cluster-steps": _cluster,
     "cluster-events": _cluster,
     "cluster-volcano": _volcano_cluster,
+    "cluster-access": lambda world: world.make(make_kube_cluster, world.tenant),
 }

@@ -113,7 +113,7 @@ NOT_PAGES: dict[str, str] = {
     "invited": "is where invitation-open leads first",
     "invitation-revoke": "is a POST",
     "member-remove": "is a POST",
-    "token-revoke": "is a POST",
+    "kubeconfig-issue": "is a file",
     "member-suspend": "is a POST",
     "member-resume": "is a POST",
     "mailbox": "is the demo's alone",

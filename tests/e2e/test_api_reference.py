@@ -60,6 +60,7 @@ def test_a_token_made_in_the_browser_opens_the_api(strict_portal: SmallPortal, n
     headers = {"Authorization": f"Bearer {token}"}
     url = f"{strict_portal.url}/api/v1/t/lab-tokens/"
     assert requests.get(url, headers=headers, timeout=10).json()["role"] == "owner"
-    page.get_by_role("button", name="Revoke laptop").click()
+    page.get_by_role("link", name="Revoke laptop").click()
+    page.get_by_role("button", name="Revoke", exact=True).click()
     expect(page.get_by_text("The token laptop is revoked.")).to_be_visible()
     assert requests.get(url, headers=headers, timeout=10).status_code == 401

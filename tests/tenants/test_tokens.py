@@ -211,7 +211,12 @@ def test_the_page_shows_a_token_once(ada: User, tenant: Tenant) -> None:
     again = browser.get("/t/aurora/tokens/").content.decode()
     assert found[0] not in again
     assert "nightly" in again
-    assert browser.post(f"/t/aurora/tokens/{ApiToken.objects.get().pk}/revoke/").status_code == 302
+    revoke = f"/t/aurora/tokens/{ApiToken.objects.get().pk}/revoke/"
+    assert f'href="{revoke}"' in again
+    assert "Programs that use this token are refused" in browser.get(revoke).content.decode()  # asks first
+    assert tokens.actor_of_token(found[0]) is not None
+    assert browser.post(revoke).status_code == 302
+    assert browser.get(revoke).status_code == 409
     assert "Revoked" in browser.get("/t/aurora/tokens/").content.decode()
     assert tokens.actor_of_token(found[0]) is None
 
