@@ -3,7 +3,7 @@ SETUP := /usr/bin/python3 -m setup
 PYTHON := .venv/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help run test quick bench soak shots cases kube-assets clean lock
+.PHONY: help run test quick bench soak shots cases kube-assets slurm-roots clean lock
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\): .*## \(.*\)/make \1\t\2/p' Makefile | expand -t 18
@@ -13,6 +13,7 @@ run: ## start the portal on this machine, with demo data; Ctrl-C ends everything
 
 test: ## every check and every test, as CI runs them
 	@$(SETUP) kube optional
+	@$(SETUP) slurm-roots optional
 	@exec $(SETUP) test -- $(PYTHON) -m tests.checks
 
 quick: ## the checks and the short tests, under a minute
@@ -35,6 +36,9 @@ cases: ## the cases from the field, each with its tests
 
 kube-assets: ## etcd, kube-apiserver, kube-controller-manager, kubectl, helm: found, or built once by Go
 	@exec $(SETUP) kube
+
+slurm-roots: ## newer Debian releases' Slurm in folders of their own, made once for the tests
+	@exec $(SETUP) slurm-roots
 
 clean: ## end and remove everything that `make run` made
 	@exec $(SETUP) run -- $(PYTHON) -m portal.run clean

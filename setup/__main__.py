@@ -1,7 +1,7 @@
 """`python3 -m setup run|test [-- command ...]`: make the machine ready, then become the command.
 
 `python3 -m setup kube` provides the Kubernetes programs, which `make run` builds beside the portal, and for
-the tests Helm and charts.
+the tests Helm and charts; `python3 -m setup slurm-roots` makes the roots with newer Slurm for the tests.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from setup import charts, debian, environment, kube
+from setup import charts, debian, environment, kube, slurm_roots
 from setup.progress import SetupFailed, say
 
 USER = "freehold"
@@ -29,6 +29,8 @@ def main(arguments: list[str]) -> None:
     os.umask(0o022)  # every user must be able to read what is installed
     if kind == "kube":
         sys.exit(_provide_kube(clone, optional=arguments[1:] == ["optional"]))
+    if kind == "slurm-roots":
+        sys.exit(_provide_slurm_roots(optional=arguments[1:] == ["optional"]))
     try:
         environment.CACHE.mkdir(parents=True, exist_ok=True)
         with (environment.CACHE / "setup.lock").open("w", encoding="ascii") as lock:
@@ -54,6 +56,25 @@ def _provide_kube(clone: Path, *, optional: bool) -> int:
     say("Kubernetes programs: all there")
     for place in () if optional else found.values():
         say(f"  {place}")
+    return 0
+
+
+def _provide_slurm_roots(*, optional: bool) -> int:
+    """The exit code. Optional: without them the tests that need them fail, and all others can still run."""
+    try:
+        if len(slurm_roots.find()) < len(slurm_roots.RELEASES):
+            environment.CACHE.mkdir(parents=True, exist_ok=True)
+            with (environment.CACHE / "setup.lock").open("w", encoding="ascii") as lock:
+                fcntl.flock(lock, fcntl.LOCK_EX)
+                debian.install("slurm-roots", log=environment.CACHE / "apt.log")
+        found = slurm_roots.provide()
+    except SetupFailed as error:
+        say(f"The roots with newer Slurm are not there. {error}")
+        return 0 if optional and os.environ.get("CI", "").lower() != "true" else 1
+    say("Roots with newer Slurm: all there")
+    for place in () if optional else found.values():
+        served = slurm_roots.api_versions(place)
+        say(f"  {place}: {served[0]} to {served[-1]}")
     return 0
 
 

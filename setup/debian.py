@@ -17,7 +17,12 @@ STORES = ("postgresql", "redis-server")
 SLURM = ("slurmctld", "slurmd", "slurmrestd", "slurm-client", "slurm-wlm-jwt-plugin", "munge")
 BROWSER = ("chromium", "fonts-dejavu-core", "fonts-liberation")
 WORDS = ("gettext",)  # the tests compare the catalogue with the sources
-PACKAGES = {"run": PYTHON + STORES + SLURM, "test": PYTHON + STORES + SLURM + BROWSER + WORDS}
+ROOTS = ("debootstrap",)  # newer Slurm for the tests
+PACKAGES = {
+    "run": PYTHON + STORES + SLURM,
+    "test": PYTHON + STORES + SLURM + BROWSER + WORDS + ROOTS,
+    "slurm-roots": ROOTS,
+}
 SERVICES = ("postgresql", "redis-server", "slurmctld", "slurmd", "slurmrestd", "munge")
 
 POLICY = Path("/usr/sbin/policy-rc.d")

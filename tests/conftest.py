@@ -8,6 +8,7 @@ from django.db import connection
 from django.utils import translation
 from pytest_django import DjangoDbBlocker
 
+from tests.contract.slurmrest.fixtures import slurm_release  # noqa: F401  # fixtures are found by their names
 from tests.kube.fixtures import kube_server, platform  # noqa: F401  # fixtures are found by their names
 
 

@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 LOCKED = {1, 10}  # useradd(8): another process changes the user files at this moment
 
@@ -21,6 +22,18 @@ class Account:
     name: str
     uid: int
     gid: int
+
+    def line(self, file: str, folder: Path) -> str:
+        """Its line of passwd or group."""
+        if file == "group":
+            return f"{self.name}:x:{self.gid}:\n"
+        return f"{self.name}:x:{self.uid}:{self.gid}::{folder}/home/{self.name}:/bin/bash\n"
+
+
+def invented(count: int) -> list[Account]:
+    """Accounts that no user file of this machine names."""
+    token, base = secrets.token_hex(4), _free_ids(count)
+    return [Account(f"fht{token}{index}", base + index, base + index) for index in range(count)]
 
 
 @contextmanager

@@ -1,8 +1,8 @@
-"""Two real clusters, once for each worker that needs them."""
+"""Two real clusters of Debian 12's Slurm, once for each worker that needs them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -10,10 +10,9 @@ from tests.contract.slurmrest import lab
 
 
 @pytest.fixture(scope="session")
-def alpha() -> Iterator[lab.SlurmLab]:
+def alpha(slurm_release: Callable[[str], lab.SlurmLab]) -> lab.SlurmLab:
     """A real Slurm cluster with two accounts."""
-    with lab.slurm_lab() as cluster:
-        yield cluster
+    return slurm_release("bookworm")
 
 
 @pytest.fixture(scope="session")

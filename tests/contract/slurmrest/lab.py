@@ -1,12 +1,12 @@
 """A private, real Slurm cluster in a temporary folder: munged, slurmctld, slurmd and slurmrestd.
 
-Needs root and Debian's packages slurmctld slurmd slurmrestd slurm-client slurm-wlm-jwt-plugin munge.
+Needs root, Debian's packages slurmctld slurmd slurmrestd slurm-client slurm-wlm-jwt-plugin munge, and for
+the newer releases `make slurm-roots`.
 """
 
 from __future__ import annotations
 
 import os
-import pwd
 import secrets
 import shutil
 import signal
@@ -14,17 +14,20 @@ import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import psutil
+from joserfc import jwt
+from joserfc.jwk import OctKey
 
 from clusters.clients.slurmrest import tokens
 from clusters.clients.slurmrest.client import RestGateway
 from portal.lib.errors import OutsideError
-from tests.contract.slurmrest.accounts import Account, accounts
+from tests.contract.slurmrest.accounts import Account
+from tests.contract.slurmrest.places import Place, Root, environment_of, place_of
 
 NODES, GPUS, CPUS, MEMORY = 2, 4, 8, 16000
 CONF = """\
@@ -79,6 +82,8 @@ class SlurmLab:
     members: list[Account]
     key: bytes = field(default_factory=lambda: secrets.token_bytes(32))
     processes: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
+    place: Place = field(default_factory=Place)
+    more: str = ""  # lines that are added to slurm.conf
 
     @property
     def url(self) -> str:
@@ -90,12 +95,28 @@ class SlurmLab:
         """slurm.conf."""
         return self.root / "etc" / "slurm.conf"
 
-    def gateway(self, member: int = 0, *, key: bytes | None = None, timeout: float = 20.0) -> RestGateway:
+    @property
+    def release(self) -> str:
+        """Debian's name for it: one of RELEASES."""
+        return self.place.release
+
+    @property
+    def versions(self) -> tuple[str, ...]:
+        """The API versions that both its slurmrestd and the portal speak, newest first."""
+        return self.place.versions
+
+    def token(self, user: str) -> str:
+        """A token for anybody, root too, as the cluster's key makes it; the portal's own is more careful."""
+        claims = {"sun": user, "iat": int(time.time()), "exp": int(time.time()) + 600}
+        return jwt.encode({"alg": "HS256", "typ": "JWT"}, claims, OctKey.import_key(self.key))
+
+    def gateway(
+        self, member: int = 0, *, key: bytes | None = None, timeout: float = 20.0, version: str = ""
+    ) -> RestGateway:
         """Slurm as a member sees it; with another key for a token that should be refused."""
         account = self.members[member].name
-        return RestGateway(
-            self.url, "v0.0.38", account, lambda: tokens.mint(account, key or self.key), timeout
-        )
+        spoken = version or self.versions[0]
+        return RestGateway(self.url, spoken, account, lambda: tokens.mint(account, key or self.key), timeout)
 
     def home(self, member: int = 0) -> Path:
         """A folder that the member may write into."""
@@ -103,13 +124,43 @@ class SlurmLab:
 
     def command(self, *command: str) -> str:
         """A Slurm command as root, to look behind the gateway's back."""
-        environment = {"PATH": os.environ["PATH"], "SLURM_CONF": str(self.conf)}
-        return subprocess.run(command, env=environment, check=True, capture_output=True, text=True).stdout
+        return self.run(command).stdout
+
+    def run(
+        self,
+        command: Sequence[str],
+        *,
+        member: int | None = None,
+        cwd: Path | None = None,
+        variables: Mapping[str, str] | None = None,
+        text: str | None = None,
+        check: bool = True,
+    ) -> subprocess.CompletedProcess[str]:
+        """sbatch, squeue, scontrol ... of this release, as a member or as root, with `text` as its input.
+
+        Paths are the same inside and outside below the lab's folder. `variables` are its whole environment
+        but for PATH, SLURM_CONF and, for a member, HOME and USER. Raises AssertionError when it fails.
+        """
+        who = None if member is None else self.members[member]
+        known = {} if who is None else {"HOME": f"{self.root}/home/{who.name}", "USER": who.name}
+        ids = (who.uid, who.gid) if who else (0, 0)
+        folder = cwd or (self.root if member is None else self.home(member))
+        done = subprocess.run(
+            self.place.command(command, ids=ids, cwd=folder),
+            env=environment_of(self.conf, {**known, **(variables or {})}),
+            input=text,
+            check=False,
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+        assert not check or done.returncode == 0, f"{command}: {done.stdout}{done.stderr}"
+        return done
 
     def start(self) -> None:
         """Start all daemons and wait until the nodes are idle."""
         for folder in ("etc", "state", "spool", "log", "run", "bin", "home"):
-            (self.root / folder).mkdir()
+            (self.root / folder).mkdir(exist_ok=True)
         self.write()
         run, log = self.root / "run", self.root / "log"
         munged = [f"--socket={run}/munge.sock", f"--key-file={self.root}/etc/munge.key", "--force"]
@@ -121,40 +172,38 @@ class SlurmLab:
             (self.root / "spool" / f"{self.name}-n{index}").mkdir()
             step = str(self.root / "bin" / "slurmstepd")
             self.spawn("slurmd", "-D", "-N", f"{self.name}-n{index}", "-f", str(self.conf), "-d", step)
-        # without SLURM_JWT munge is given the token, and every request is a plain 401
-        rest = [
-            "-f",
-            str(self.conf),
-            "-a",
-            "rest_auth/jwt",
-            "-s",
-            "v0.0.38,v0.0.37",
-            f"127.0.0.1:{self.port}",
-        ]
-        self.spawn("slurmrestd", *rest, user="nobody", SLURM_JWT="daemon")
+        self.start_rest()
         until(self.is_idle, what="idle nodes")
+
+    def start_rest(self) -> None:
+        """slurmrestd alone; also after one that was ended."""
+        rest = ["-f", str(self.conf), "-a", "rest_auth/jwt", "-s", self.place.rest_plugins]
+        # without SLURM_JWT munge is given the token, and every request is a plain 401
+        self.spawn("slurmrestd", *rest, f"127.0.0.1:{self.port}", user="nobody", SLURM_JWT="daemon")
 
     def write(self) -> None:
         """Configuration, keys, and links under the names by which daemons believe that they are daemons."""
         etc = self.root / "etc"
         facts = {"nodes": NODES, "cpus": CPUS, "memory": MEMORY, "gpus": GPUS, "ctld": self.port + 1}
         facts |= {"first": self.port + 10, "last": self.port + 9 + NODES}
-        self.conf.write_text(CONF.format(name=self.name, root=self.root, **facts))
+        self.conf.write_text(CONF.format(name=self.name, root=self.root, **facts) + self.more)
         for index in range(GPUS):
             (self.root / f"nvidia{index}").symlink_to("/dev/null")
         gres = f"NodeName={self.name}-n[1-{NODES}] Name=gpu Type=a100 File={self.root}/nvidia[0-{GPUS - 1}]\n"
         (etc / "gres.conf").write_text(gres)
+        if self.release != "bookworm":
+            # else slurmd dies where there is no usable hierarchy of cgroups
+            (etc / "cgroup.conf").write_text("CgroupPlugin=disabled\n")
         (etc / "jwt.key").write_bytes(self.key)
         (etc / "munge.key").write_bytes(secrets.token_bytes(128))
+        slurm = self.place.uid_of("slurm")
         for path, mode in ((etc / "jwt.key", 0o600), (etc / "munge.key", 0o400), (etc, 0o755)):
             path.chmod(mode)
-            shutil.chown(path, "slurm", "slurm")
+            os.chown(path, *slurm)
         for folder in ("state", "log", "run"):
-            shutil.chown(self.root / folder, "slurm", "slurm")
+            os.chown(self.root / folder, *slurm)
         for kind in ("munged", "slurmctld", "slurmd", "slurmstepd", "slurmrestd"):
-            real = shutil.which(f"{kind}-wlm") or shutil.which(kind)
-            assert real, f"{kind} is not installed"
-            (self.root / "bin" / kind).symlink_to(real)
+            (self.root / "bin" / kind).symlink_to(self.place.program(kind))
         for member in self.members:
             home = self.root / "home" / member.name
             home.mkdir(mode=0o700)
@@ -162,19 +211,15 @@ class SlurmLab:
 
     def spawn(self, kind: str, *arguments: str, user: str = "root", **environment: str) -> None:
         """Start a daemon in the foreground."""
-        entry = pwd.getpwnam(user)
         number = len(self.processes)
+        program = [str(self.root / "bin" / kind), *arguments]
         with (self.root / "log" / f"{kind}-{number}.out").open("wb") as output:
             self.processes[f"{kind}-{number}"] = subprocess.Popen(
-                [str(self.root / "bin" / kind), *arguments],
+                self.place.command(program, ids=self.place.uid_of(user), cwd=self.root, dies_with_us=True),
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,
-                env={"PATH": os.environ["PATH"], "SLURM_CONF": str(self.conf), **environment},
-                cwd=self.root,
-                user=entry.pw_uid,
-                group=entry.pw_gid,
-                extra_groups=[],
+                env=environment_of(self.conf, environment),
                 start_new_session=True,
             )
 
@@ -216,18 +261,26 @@ class SlurmLab:
 
 
 @contextmanager
-def slurm_lab(members: int = 2) -> Iterator[SlurmLab]:
-    """A cluster for the duration of the block; nothing of it is left afterwards."""
-    root = Path(tempfile.mkdtemp(prefix="fhlab-"))
+def slurm_lab(members: int = 2, *, release: str = "bookworm", more: str = "") -> Iterator[SlurmLab]:
+    """A cluster for the duration of the block; nothing of it is left afterwards.
+
+    `more` is added to slurm.conf. It has NODES nodes with GPUS GPUs of type a100, CPUS CPUs and MEMORY MiB
+    each, and the partitions debug (default) and gpu.
+    """
+    place = place_of(release)
+    root = Path(tempfile.mkdtemp(prefix="fhlab-", dir="/tmp" if isinstance(place, Root) else None))
     root.chmod(0o755)  # jobs run from below it
-    with accounts(members) as made:
-        lab = SlurmLab(root, f"lab{secrets.token_hex(3)}", _free_port(), made)
-        try:
-            lab.start()
-            yield lab
-        finally:
-            lab.stop()
-            shutil.rmtree(root, ignore_errors=True)
+    (root / "etc").mkdir()
+    try:
+        with place.opened(root, members) as made:
+            lab = SlurmLab(root, f"lab{secrets.token_hex(3)}", _free_port(), made, place=place, more=more)
+            try:
+                lab.start()
+                yield lab
+            finally:
+                lab.stop()
+    finally:
+        shutil.rmtree(root, ignore_errors=True)
 
 
 def until(condition: Callable[[], object], *, seconds: float = 30, what: str = "condition") -> None:
