@@ -15,15 +15,16 @@ from setup.progress import SetupFailed, run, say
 PYTHON = ("python3-venv",)
 STORES = ("postgresql", "redis-server")
 SLURM = ("slurmctld", "slurmd", "slurmrestd", "slurm-client", "slurm-wlm-jwt-plugin", "munge")
+ACCOUNTING = ("slurmdbd", "mariadb-server-core")  # the server's programs alone: no service, no database
 BROWSER = ("chromium", "fonts-dejavu-core", "fonts-liberation")
 WORDS = ("gettext",)  # the tests compare the catalogue with the sources
 ROOTS = ("debootstrap",)  # newer Slurm for the tests
 PACKAGES = {
-    "run": PYTHON + STORES + SLURM,
-    "test": PYTHON + STORES + SLURM + BROWSER + WORDS + ROOTS,
+    "run": PYTHON + STORES + SLURM + ACCOUNTING,
+    "test": PYTHON + STORES + SLURM + ACCOUNTING + BROWSER + WORDS + ROOTS,
     "slurm-roots": ROOTS,
 }
-SERVICES = ("postgresql", "redis-server", "slurmctld", "slurmd", "slurmrestd", "munge")
+SERVICES = ("postgresql", "redis-server", "slurmctld", "slurmd", "slurmdbd", "slurmrestd", "munge")
 
 POLICY = Path("/usr/sbin/policy-rc.d")
 NO_CLUSTER = Path("/etc/postgresql-common/createcluster.d/freehold.conf")
