@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
+from django.db.models import Exists, OuterRef, QuerySet
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
@@ -50,7 +52,30 @@ WORDS = {
     (OrderKind.RESIZE, OrderState.APPROVED): gettext_noop("Being changed"),
     (OrderKind.TERMINATE, OrderState.APPROVED): gettext_noop("Being removed"),
 }
+AT_ONCE = dt.timedelta(seconds=1)  # both are written in one transaction
 ENDED = {OrderState.CANCELLED, OrderState.FAILED, OrderState.REJECTED}
+
+
+def with_ending(rows: QuerySet[Order]) -> QuerySet[Any]:
+    """With `went_with_cluster`: nobody cancelled the order, its cluster was ended while it was open."""
+    return rows.annotate(
+        went_with_cluster=Exists(
+            Order.objects.filter(
+                cluster=OuterRef("cluster"),
+                kind=OrderKind.TERMINATE,
+                submitted_at__gte=OuterRef("ended_at") - AT_ONCE,
+                submitted_at__lte=OuterRef("ended_at") + AT_ONCE,
+            )
+        )
+    )
+
+
+def went_with_cluster(order: Order) -> bool:
+    """Whether its cluster was ended while it was open; asks only where `with_ending` did not."""
+    if order.state != OrderState.CANCELLED or order.kind == OrderKind.TERMINATE:
+        return False
+    known: bool | None = getattr(order, "went_with_cluster", None)
+    return with_ending(Order.objects.filter(pk=order.pk)).get().went_with_cluster if known is None else known
 
 
 def state_word(order: Order) -> str:
@@ -59,6 +84,8 @@ def state_word(order: Order) -> str:
         return _("Scheduled") if order.state == OrderState.APPROVED else ""
     if order.state == OrderState.FAILED:
         return _("Given up")
+    if went_with_cluster(order):
+        return _("Ended with the cluster")
     known = WORDS.get((OrderKind(order.kind), OrderState(order.state)))
     return _(known) if known else ""
 

@@ -22,7 +22,7 @@ from django.db.models.functions import Coalesce, Concat
 from django.utils.translation import gettext as _
 
 from clusters.fleet import parts_of
-from clusters.lines import ENDED, Back
+from clusters.lines import ENDED, Back, with_ending
 from clusters.models import (
     OPEN_STATES,
     Allocation,
@@ -118,7 +118,7 @@ def order_list(actor: Actor, *, state: str = "") -> TenantQuerySet[Any]:
         rows = rows.filter(~Q(state__in=OPEN_STATES))
     lines = Prefetch("lines", OrderLine.objects.select_related("flavor"), to_attr="parts")
     needed = rows.defer("plan", "site__settings", "site__drivers").prefetch_related(lines)
-    return needed.order_by("-created_at", "-pk")
+    return with_ending(needed).order_by("-created_at", "-pk")
 
 
 def find_clusters(actor: Actor, text: str, *, most: int) -> list[Cluster]:
@@ -130,7 +130,7 @@ def find_clusters(actor: Actor, text: str, *, most: int) -> list[Cluster]:
 def find_orders(actor: Actor, text: str, *, most: int) -> list[Order]:
     """Orders of the tenant for a cluster whose name holds the text; the newest first."""
     rows = Order.objects.for_actor(actor).filter(cluster_name__icontains=text).select_related("created_by")
-    return list(rows.order_by("-created_at", "-pk")[:most])
+    return list(with_ending(rows).order_by("-created_at", "-pk")[:most])
 
 
 def slurm_of(cluster: Cluster) -> SlurmEndpoint | None:

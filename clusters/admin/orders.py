@@ -61,10 +61,8 @@ class OrderAdmin(PageAdmin):
         rows = super().get_queryset(request).prefetch_related("lines__flavor")
         waiting_since = models.Case(models.When(waits, then=models.F("submitted_at")))
         first = models.F("waiting_since").asc(nulls_last=True)
-        ordered: models.QuerySet[models.Model] = rows.annotate(waiting_since=waiting_since).order_by(
-            first, "-created_at"
-        )
-        return ordered
+        ordered: models.QuerySet[models.Model] = lines.with_ending(rows).annotate(waiting_since=waiting_since)
+        return ordered.order_by(first, "-created_at")
 
     def get_changelist_instance(self, request: HttpRequest) -> Any:
         """With the free nodes of each flavor, counted once for the whole list."""

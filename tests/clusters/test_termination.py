@@ -6,6 +6,7 @@ import datetime as dt
 
 import pytest
 import time_machine
+from django.test import Client
 
 from clusters import tasks
 from clusters.models import Cluster, Order, OrderKind, OrderState, Phase
@@ -15,9 +16,9 @@ from clusters.services.orders import cancel_order
 from portal.lib import clock
 from portal.lib.errors import BadInput, NotAllowed, WrongState
 from tenants.models import AuditEvent, Role, Tenant
-from tests.builders import actor_for, make_member, make_tenant
+from tests.builders import actor_for, make_member, make_tenant, sign_in
 from tests.cases import case
-from tests.clusters.builders import make_cluster, make_site, operator, owner_of
+from tests.clusters.builders import make_cluster, make_order, make_site, operator, owner_of
 from tests.clusters.fakes import World
 
 pytestmark = pytest.mark.django_db
@@ -119,3 +120,25 @@ def test_ending_a_build_cancels_its_order(tenant: Tenant, world: World) -> None:
     assert Order.objects.get(cluster=cluster, kind=OrderKind.CREATE).state == OrderState.CANCELLED
     engine.reconcile(cluster.pk)
     assert fresh(cluster).phase == Phase.DELETED
+
+
+def test_who_ended_the_cluster_reads_that_and_not_that_the_order_was_cancelled(
+    tenant: Tenant, world: World, client: Client
+) -> None:
+    ended = make_cluster(tenant, make_site())
+    world.set("slurm", slow=1000)
+    engine.reconcile(ended.pk)
+    end(ended)
+    cancelled = make_order(tenant, ended.site, name="other")
+    cancel_order(actor=actor_for(owner_of(tenant), tenant), order=cancelled)
+    browser = sign_in(client, owner_of(tenant))
+    order = Order.objects.get(cluster=ended, kind=OrderKind.CREATE)
+    assert "Ended with the cluster" in browser.get(f"/t/{tenant.slug}/orders/{order.pk}/").content.decode()
+    assert (
+        "Ended with the cluster"
+        not in browser.get(f"/t/{tenant.slug}/orders/{cancelled.pk}/").content.decode()
+    )
+    listed = browser.get(f"/t/{tenant.slug}/orders/").content.decode()
+    assert listed.count("Ended with the cluster") == 1
+    assert listed.count("Cancelled") == 1
+    assert "the whole cluster" in listed
