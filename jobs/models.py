@@ -6,7 +6,8 @@ import datetime as dt
 import uuid
 
 from django.db import models
-from django.db.models import Q
+from django.db.models import F, Q, Value
+from django.db.models.functions import Coalesce, Left, NullIf
 from django.utils.translation import gettext_lazy as _
 
 from clusters.models import Cluster, SlurmIdentity
@@ -35,6 +36,45 @@ class JobState(models.TextChoices):
 
 
 ACTIVE_STATES = ("PENDING", "RUNNING", "SUSPENDED", "COMPLETING")
+ENDED_STATES = tuple(state.value for state in JobState if state.value not in ACTIVE_STATES)
+NAME_SORTED = 64  # characters by which lists are sorted: an index holds no more than 2,704 bytes of a row
+
+
+_ACTIVE_LINE = Q(is_line=True, line_state__in=ACTIVE_STATES)
+_ENDED_LINE = Q(is_line=True, line_state__in=ENDED_STATES)
+_NEWEST = ("-submit_time", "-id")
+# One for each way in which a list of lines is read, so that its last page costs what the first does.
+_LINE_INDEXES = [
+    models.Index(fields=["tenant", *_NEWEST], name="lines_active_by_tenant", condition=_ACTIVE_LINE),
+    models.Index(fields=["tenant", *_NEWEST], name="lines_ended_by_tenant", condition=_ENDED_LINE),
+    models.Index(fields=["owner", *_NEWEST], name="lines_active_by_owner", condition=_ACTIVE_LINE),
+    models.Index(fields=["owner", *_NEWEST], name="lines_ended_by_owner", condition=_ENDED_LINE),
+    models.Index(fields=["cluster", *_NEWEST], name="lines_active_by_cluster", condition=_ACTIVE_LINE),
+    models.Index(
+        fields=["tenant", "partition", *_NEWEST], name="lines_by_partition", condition=Q(is_line=True)
+    ),
+    models.Index(
+        fields=["tenant", "account", *_NEWEST],
+        name="lines_by_account",
+        condition=Q(is_line=True) & ~Q(account=""),
+    ),
+    models.Index(
+        "tenant",
+        Left("name", NAME_SORTED),
+        "submit_time",
+        "id",
+        name="lines_by_name",
+        condition=Q(is_line=True),
+    ),
+    models.Index(
+        "tenant",
+        Coalesce(F("gpus"), Value(0)),
+        "submit_time",
+        "id",
+        name="lines_by_gpus",
+        condition=Q(is_line=True),
+    ),
+]
 
 
 class Job(TenantOwned):
@@ -89,6 +129,17 @@ class Job(TenantOwned):
     comment = models.TextField(blank=True, help_text="Without our mark.")
     mark = models.CharField(_("mark"), max_length=12, blank=True, db_index=True)
     restarts = models.PositiveIntegerField(_("restarts"), default=0)
+    # lists show an array and a het job as one line (jobs.observer.lines)
+    is_line = models.BooleanField(
+        default=True, help_text="False: stands behind the line of its array or set."
+    )
+    group_state = models.CharField(max_length=20, blank=True, help_text="Of a line: its most telling state.")
+    group_states = models.JSONField(null=True, help_text="Of a line: how many tasks or parts in each state.")
+    line_state = models.GeneratedField(
+        expression=Coalesce(NullIf("group_state", Value("")), "state"),
+        output_field=models.CharField(max_length=20),
+        db_persist=True,
+    )
     first_seen_at = models.DateTimeField(auto_now_add=True)
     observed_at = models.DateTimeField(_("last seen"))
 
@@ -113,6 +164,9 @@ class Job(TenantOwned):
                 name="jobs_by_array",
                 condition=Q(array_job_id__isnull=False),
             ),
+            models.Index(
+                fields=["cluster", "het_job_id"], name="jobs_by_set", condition=Q(het_job_id__isnull=False)
+            ),
             # lists begin with what is active, which may be few among very many that ended
             models.Index(
                 fields=["tenant", "-submit_time", "-id"],
@@ -124,6 +178,7 @@ class Job(TenantOwned):
                 name="jobs_active_by_owner",
                 condition=Q(state__in=("PENDING", "RUNNING", "SUSPENDED", "COMPLETING")),
             ),
+            *_LINE_INDEXES,
         ]
 
     def __str__(self) -> str:
@@ -139,6 +194,16 @@ class Job(TenantOwned):
         if self.het_job_id:
             return f"{self.het_job_id}+{self.het_offset or 0}"
         return str(self.slurm_job_id)
+
+    @property
+    def group_id(self) -> int | None:
+        """The id that it shares with the other tasks of its array or parts of its set."""
+        return self.array_job_id or self.het_job_id
+
+    @property
+    def line_label(self) -> str:
+        """The id of what its line stands for: a whole array or set, or this job."""
+        return str(self.group_id) if self.group_states else self.label
 
     @property
     def is_active(self) -> bool:
@@ -264,6 +329,27 @@ class Partition(models.Model):
 
     class Meta:
         constraints = [models.UniqueConstraint("cluster", "name", name="one_partition_per_name")]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class SavedView(TenantOwned):
+    """A list of jobs as a member likes to see it: the filters, the order and the columns, under a name."""
+
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="saved_views")
+    cluster = models.ForeignKey(
+        Cluster,
+        on_delete=models.CASCADE,
+        null=True,
+        help_text="Whose queue it is of; null: the list of jobs.",
+    )
+    name = models.CharField(max_length=60)
+    query = models.CharField(max_length=1000, blank=True, help_text="As it stands in the address.")
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint("tenant", "user", "name", name="one_view_per_name")]
 
     def __str__(self) -> str:
         return self.name

@@ -12,6 +12,7 @@ from clusters.clients.slurmrest.models import FINISHED_STATES, JobRecord
 from clusters.models import Cluster, Phase, SlurmEndpoint, SlurmIdentity
 from jobs import live
 from jobs.models import ACTIVE_STATES, Job, JobEvent, JobState
+from jobs.observer import lines
 from jobs.observer.columns import columns_of, is_our_check
 from portal.lib.types import JSONDict
 from tenants.live.topics import publish
@@ -124,6 +125,7 @@ def _apply(
             observed_at=looked_at,
             **columns,
         )
+        row.is_line = not lines.is_behind(row)
         changes.new.append(row)
         changes.events.append(_event(row, looked_at, is_new=True))
     elif row.observed_at <= looked_at:
@@ -176,5 +178,6 @@ def _write(changes: Changes) -> None:
     Job.objects.bulk_create(changes.new, batch_size=_BATCH)
     Job.objects.bulk_update(changes.changed, [*_COLUMNS, "observed_at"], batch_size=_BATCH)
     JobEvent.objects.bulk_create(changes.events, batch_size=_BATCH)
+    lines.fold(changes.rows)
     for topic in live.of_jobs(changes.rows):
         publish(topic)
