@@ -59,6 +59,14 @@ SAID: tuple[tuple[re.Pattern[str], str], ...] = (
         re.compile(r"a test job in queue (?P<queue>\S+)"),
         gettext_noop("a test job in queue %(queue)s"),
     ),
+    (
+        re.compile(r"tokens of this cluster tried at other tenants' servers"),
+        gettext_noop("tokens of this cluster tried at other tenants' servers"),
+    ),
+    (
+        re.compile(r"machines compared with switch ports and nodes"),
+        gettext_noop("machines compared with switch ports and nodes"),
+    ),
 )
 PORTS = re.compile(r"VPC (?P<vpc>\S+) with (?P<ports>\d+) switch ports? \(books only\)")
 

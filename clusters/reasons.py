@@ -24,6 +24,7 @@ SENTENCES = {
     "NodesDiffer": gettext_noop("The nodes in the API server are not the cluster's machines."),
     "NodesLeaving": gettext_noop("Nodes are being taken out."),
     "NodesNotReady": gettext_noop("Some nodes are not usable yet."),
+    "NodesReporting": gettext_noop("Slurm has started with its new nodes, and they report to it."),
     "NotStarted": gettext_noop("Slurm is not set up yet."),
     "PasswdLocked": gettext_noop("The system's user files are in use."),
     "Removing": gettext_noop("It is being removed."),
@@ -145,6 +146,13 @@ SENTENCES = {
     "Unauthorized": gettext_noop("The portal's credential was not accepted there."),
     "UserDataSecretSyncFailure": gettext_noop("The user data of a machine cannot be read."),
     "VpcShared": gettext_noop("The cluster's VPC is not its own: the wall between tenants is missing."),
+    # what shows that a cluster stands alone
+    "MachineSeenTwice": gettext_noop("A machine is seen at this cluster and at another one."),
+    "MachinesDisagree": gettext_noop("Network or nodes do not show this cluster's machines only."),
+    "ProbeMissing": gettext_noop("The account with which the isolation is tried is still to be made."),
+    "TokenNotRefused": gettext_noop(
+        "A token of this cluster is accepted where it should be refused. The operators were told."
+    ),
     # what needs a person
     "BadDataFolder": gettext_noop("The data folder's path cannot be used."),
     "BadName": gettext_noop("A name cannot be used by the driver. Nothing was written."),

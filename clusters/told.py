@@ -15,7 +15,7 @@ from clusters.models import StepState
 from clusters.reasons import explain, sentence_of
 
 # Components whose texts speak of the tenant's own cluster only.
-OWN: set[str] = {"Slurm", "Kubernetes", "Freehold's local site", "This machine's user files"}
+OWN: set[str] = {"Slurm", "Kubernetes", "Freehold", "Freehold's local site", "This machine's user files"}
 # Facts that a tenant needs, whoever tells them.
 FACTS = frozenset({"api_version", "endpoint", "release", "url", "version"})
 # What drivers say of these is a list of objects and fields, whoever the driver is.

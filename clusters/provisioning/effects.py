@@ -10,6 +10,7 @@ from clusters import live
 from clusters.models import (
     Allocation,
     Cluster,
+    ClusterSecret,
     Machine,
     MachineState,
     Order,
@@ -167,6 +168,7 @@ def _became_deleted(cluster: Cluster) -> None:
     SlurmEndpoint.objects.filter(cluster=cluster).update(url="", next_observe_at=None)
     SlurmIdentity.objects.filter(cluster=cluster).update(active=False)
     kubeconfigs.cluster_gone(cluster)
+    ClusterSecret.objects.filter(cluster=cluster).delete()  # the server that took them is gone
     _fulfil(cluster, OrderKind.TERMINATE)
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from django.conf import settings
 
 from clusters.models import Site
-from clusters.provisioning import plane_drivers, stack_drivers
+from clusters.provisioning import plane_drivers, stack_drivers, use
 from clusters.provisioning.placed import place
 from clusters.provisioning.steps import Step
 from portal.lib import env
@@ -28,6 +28,7 @@ class Wanted:
     site: Site
     stack: str  # of clusters.models.Stack
     concerns: frozenset[str]  # those that the site gave to this driver
+    before: tuple[str, ...] = ()  # for the driver of EVERYWHERE: what its step comes after
 
 
 Factory = Callable[[Wanted], tuple[Step, ...]]
@@ -48,6 +49,8 @@ def _local(wanted: Wanted) -> tuple[Step, ...]:
     )
 
 
+EVERYWHERE = "isolation"  # the driver whose step ends every plan
+
 FACTORIES: dict[str, Factory] = {
     "local": _local,
     "metal3": plane_drivers.metal3,
@@ -60,6 +63,7 @@ FACTORIES: dict[str, Factory] = {
     "gpu_operator": stack_drivers.gpu_operator,
     "kubernetes_stack": stack_drivers.kubernetes_stack,
     "volcano": stack_drivers.volcano,
+    EVERYWHERE: stack_drivers.isolation,
 }
 
 
@@ -74,6 +78,9 @@ def steps_for(site: Site, stack: str) -> tuple[Step, ...]:
         for driver, concerns in _drivers(site, stack).items()
         for step in _factory(site, driver)(Wanted(site, stack, frozenset(concerns)))
     ]
+    names = tuple(step.name for step in steps)
+    after = (use.PROOF,) if use.PROOF in names else names
+    steps += FACTORIES[EVERYWHERE](Wanted(site, stack, frozenset(), after))
     return _in_order(_without_absent(steps))
 
 

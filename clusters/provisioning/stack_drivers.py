@@ -75,6 +75,16 @@ def volcano(wanted: Wanted) -> tuple[Step, ...]:
     )
 
 
+def isolation(wanted: Wanted) -> tuple[Step, ...]:
+    """Shows at the end that the cluster stands alone; part of every plan."""
+    from clusters.drivers.isolation import IsolationStep  # noqa: PLC0415
+    from clusters.services.neighbours import around  # noqa: PLC0415
+    from clusters.services.slurm_access import authorities_of  # noqa: PLC0415
+
+    authorities = authorities_of(wanted.site.settings)
+    return (IsolationStep(around, wanted.before, authorities=authorities),)
+
+
 def remarks(drivers: dict[str, str], settings: dict[str, object], stack: str) -> tuple[str, ...]:
     """What people should know before they order this stack at a site: reasons of clusters.reasons."""
     from clusters.drivers.slinky import SlinkySettings  # noqa: PLC0415

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from clusters import told
-from clusters.provisioning.registry import FACTORIES, Wanted
+from clusters.provisioning.registry import EVERYWHERE, FACTORIES, Wanted
 from clusters.provisioning.steps import Change, ClusterSpec, Difference, Observed, Step, StepContext
 from portal.lib.errors import PermanentError, TemporaryError
 from portal.lib.types import JSONDict
@@ -82,6 +82,7 @@ class World:
 
 
 _passed: list[str] = []
+_real = FACTORIES[EVERYWHERE]
 
 
 class FakeStep:
@@ -257,6 +258,7 @@ def install(folder: Path, names: Sequence[str] = ()) -> World:
         return steps(world, names)
 
     FACTORIES[DRIVER] = factory
+    FACTORIES[EVERYWHERE] = lambda wanted: ()  # it would look at what is not there
     told.OWN.add(FakeStep.component)  # what it tells is for tenants too
     return world
 
@@ -264,4 +266,5 @@ def install(folder: Path, names: Sequence[str] = ()) -> World:
 def uninstall() -> None:
     """No site is served by the fake driver any more."""
     FACTORIES.pop(DRIVER, None)
+    FACTORIES[EVERYWHERE] = _real
     told.OWN.discard(FakeStep.component)

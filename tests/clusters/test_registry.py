@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import pytest
 
 from clusters.models import Site
+from clusters.provisioning import use
 from clusters.provisioning.previews import preview_of
-from clusters.provisioning.registry import FACTORIES, Wanted, steps_for
+from clusters.provisioning.registry import EVERYWHERE, FACTORIES, Wanted, steps_for
 from clusters.provisioning.steps import Change, ClusterSpec, Observed, StepContext
 from portal.lib.errors import PermanentError
 
@@ -55,6 +56,7 @@ def known(monkeypatch: pytest.MonkeyPatch) -> None:
 
     for name in made:
         factory(name)
+    monkeypatch.setitem(FACTORIES, EVERYWHERE, lambda wanted: ())
 
 
 def names(drivers: dict[str, str], stack: str = "slurm") -> list[str]:
@@ -116,3 +118,14 @@ def test_a_step_without_a_neighbour_still_shows_what_it_would_touch(monkeypatch:
     assert step.needs == ()
     ctx = StepContext(spec=ClusterSpec("1", "c-1", "A", "a", "tests", (), (), 0))
     assert preview_of(step, ctx)["changes"][0]["thing"] == "slurm"
+
+
+def test_every_plan_ends_with_the_isolation(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(FACTORIES, EVERYWHERE, lambda wanted: (Idle("isolation", wanted.before),))
+    drivers = {"slurm": "batch", "control_plane": "plane"}
+    steps = steps_for(Site(name="North", drivers=drivers), "slurm")
+    assert (steps[-1].name, steps[-1].needs) == ("isolation", ("control-plane", "access", "slurm"))
+    assert "isolation" not in use.needed(steps)
+    monkeypatch.setitem(FACTORIES, "batch", lambda wanted: (Idle("smoke", ("access",)),))
+    steps = steps_for(Site(name="North", drivers=drivers), "slurm")
+    assert steps[-1].needs == ("smoke",)

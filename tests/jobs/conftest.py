@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from clusters.models import Cluster
-from clusters.provisioning.registry import FACTORIES
 from tenants.models import Role, Tenant, User
 from tests.builders import make_member, make_tenant
 from tests.clusters import fakes
@@ -20,7 +19,7 @@ from tests.jobs.fakes import FakeSlurm, install
 def world(tmp_path: Path) -> Iterator[fakes.World]:
     """A site with the fake driver, so that clusters can be ordered."""
     yield fakes.install(tmp_path)
-    FACTORIES.pop(fakes.DRIVER, None)
+    fakes.uninstall()
 
 
 @pytest.fixture

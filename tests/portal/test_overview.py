@@ -14,7 +14,6 @@ from django.test.utils import CaptureQueriesContext
 from django.utils.html import escape
 
 from clusters.models import Allocation, Cluster, Node, Order, Phase, SlurmEndpoint, StepState, StepStatus
-from clusters.provisioning.registry import FACTORIES
 from clusters.services.decisions import reject_order
 from jobs import live
 from jobs.models import Job, Submission
@@ -34,7 +33,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.matrix]
 def world(tmp_path: Path) -> Iterator[fakes.World]:
     """Sites with the fake driver."""
     yield fakes.install(tmp_path)
-    FACTORIES.pop(fakes.DRIVER, None)
+    fakes.uninstall()
 
 
 @pytest.fixture

@@ -11,7 +11,6 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from clusters.models import Cluster
-from clusters.provisioning.registry import FACTORIES
 from tenants.models import AuditEvent, Role, Tenant, User
 from tests.builders import make_member, make_tenant, sign_in
 from tests.clusters import fakes
@@ -39,7 +38,7 @@ OPERATORS = {"/operations/": 17, "/operations/clusters/order/": 11, "/operations
 def world(tmp_path: Path) -> Iterator[fakes.World]:
     """Sites with the fake driver."""
     yield fakes.install(tmp_path)
-    FACTORIES.pop(fakes.DRIVER, None)
+    fakes.uninstall()
 
 
 @pytest.fixture

@@ -10,7 +10,6 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from clusters.provisioning.registry import FACTORIES
 from tenants.models import Tenant, User
 from tests.builders import make_tenant, sign_in
 from tests.clusters import fakes
@@ -24,7 +23,7 @@ pytestmark = pytest.mark.django_db
 def world(tmp_path: Path) -> Iterator[fakes.World]:
     """Sites with the fake driver."""
     yield fakes.install(tmp_path)
-    FACTORIES.pop(fakes.DRIVER, None)
+    fakes.uninstall()
 
 
 @pytest.fixture

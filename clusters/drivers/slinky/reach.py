@@ -14,6 +14,7 @@ from clusters.kube.site_settings import filled
 from clusters.provisioning.steps import EMPTY, AccountSpec, ClusterSpec, StepContext
 from portal.lib.errors import PermanentError, TemporaryError
 from portal.lib.http import Outside
+from portal.lib.tls import trusting
 
 
 class Reach:
@@ -46,7 +47,8 @@ class Reach:
 
     def _session(self, ctx: StepContext, url: str) -> Outside:
         if self._settings.rest_url:
-            return Outside(url)
+            own = self._settings.rest_authorities
+            return Outside(url, tls=trusting(own) if own else None)
         return servers.of_tenant(ctx).through(url)
 
 

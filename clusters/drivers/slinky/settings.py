@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Final
 
-from clusters.kube.site_settings import NAME, Section
+from clusters.kube.site_settings import NAME, Section, bad
 
 SECTION: Final = "slinky"
 DIRECT, GITOPS = "direct", "gitops"
@@ -95,6 +96,7 @@ class SlinkySettings:
     state_class: str = ""  # storage class of slurmctld's state; "": the cluster's default
     state_size: str = "4Gi"
     rest_url: str = ""  # "": through the cluster's API server
+    rest_authorities: bytes = field(default=b"", repr=False)  # PEM, for rest_url; b"": the system's
     rest_replicas: int = 1
     spare_cpus: int = 2  # of each node, for what is not Slurm
     spare_mib: int = 8192
@@ -117,6 +119,7 @@ class SlinkySettings:
             state_class=section.text("state_class", CLASS, "is no name of a storage class", ""),
             state_size=section.text("state_size", QUANTITY, IS_NO_SIZE, default.state_size),
             rest_url=section.address("rest_url", default=""),
+            rest_authorities=rest_authorities(settings),
             rest_replicas=section.number("rest_replicas", default.rest_replicas, least=1, most=10),
             spare_cpus=section.number("spare_cpus", default.spare_cpus, least=0, most=64),
             spare_mib=section.number("spare_mib", default.spare_mib, least=0, most=262_144),
@@ -130,9 +133,28 @@ class SlinkySettings:
 KNOWN = frozenset(
     {
         *("install", "charts", "images", "home", "database", "login", "identity", "vnode", "detect"),
-        *("state_class", "state_size", "rest_url", "rest_replicas", "spare_cpus", "spare_mib"),
+        *("state_class", "state_size", "rest_url", "rest_ca", "rest_ca_file", "rest_replicas"),
+        *("spare_cpus", "spare_mib"),
     }
 )
+
+
+def rest_authorities(settings: Mapping[str, Any]) -> bytes:
+    """The CA of slurmrestds at `rest_url`: slinky.rest_ca, or the file that slinky.rest_ca_file names."""
+    section = settings.get(SECTION)
+    if not isinstance(section, Mapping) or not section.get("rest_url"):
+        return b""
+    text, file = section.get("rest_ca", ""), section.get("rest_ca_file", "")
+    if not text and not file:
+        return b""
+    if isinstance(text, str) and text.startswith("-----BEGIN CERTIFICATE-----") and text.isascii():
+        return text.encode("ascii")
+    if isinstance(file, str) and file.startswith("/"):
+        try:
+            return Path(file).read_bytes()
+        except OSError as error:
+            raise bad(f"{SECTION}.rest_ca_file", "cannot be read") from error
+    raise bad(f"{SECTION}.rest_ca", "is no CA certificate in PEM; or give rest_ca_file")
 
 
 def _inner(section: Section, key: str, known: Iterable[str]) -> Section | None:

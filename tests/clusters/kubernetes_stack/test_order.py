@@ -51,14 +51,14 @@ def test_it_ends_ready_without_slurm_and_goes_whole(lab: Lab, tmp_path: Path) ->
     make_plan(str(order.pk))
     order.refresh_from_db()
     assert order.plan is not None
-    last = order.plan["steps"][-1]
-    assert last["name"] == "kubernetes"
+    *_, last, shown = order.plan["steps"]
+    assert (last["name"], shown["name"]) == ("kubernetes", "isolation")
     assert [change["thing"] for change in last["changes"]] == ["ResourceQuota default/freehold"]
     cluster = approve_order(actor=operator(), order=order, plan_hash=order.plan_hash, note="").cluster
     assert cluster is not None
     reconcile_until(cluster, is_whole)
     names = set(StepState.objects.filter(cluster=cluster).values_list("name", flat=True))
-    assert names == {"machines", "fabric", "control-plane", "nodes", "kubernetes"}
+    assert names == {"machines", "fabric", "control-plane", "nodes", "kubernetes", "isolation"}
     assert not SlurmEndpoint.objects.filter(cluster=cluster).exists()
     assert not SlurmIdentity.objects.filter(cluster=cluster).exists()
     assert Order.objects.get(pk=order.pk).state == OrderState.FULFILLED

@@ -39,24 +39,24 @@ def test_slurm_by_gitops_has_every_step_after_those_that_it_needs() -> None:
     found = order_of(WITH_SLURM, {**SITE, **DELIVERY}, "slurm")
     assert set(found) == {
         *("control-plane", "nodes", "gitops", "gpu", "slurm-keys", "addons", "home", "accounting"),
-        *("slurm", "identity", "smoke"),
+        *("slurm", "identity", "smoke", "isolation"),
     }
-    assert found[-3:] == ["slurm", "identity", "smoke"]
+    assert found[-4:] == ["slurm", "identity", "smoke", "isolation"]
     assert found.index("gitops") < min(found.index("gpu"), found.index("addons"))
 
 
 def test_slurm_without_a_chart_needs_no_gitops() -> None:
     direct = {"slinky": {"install": "direct"}}
     assert order_of(BELOW, direct, "slurm") == [
-        *("control-plane", "nodes", "slurm-keys", "slurm", "identity", "smoke"),
+        *("control-plane", "nodes", "slurm-keys", "slurm", "identity", "smoke", "isolation"),
     ]
 
 
 def test_the_other_stacks_have_no_step_of_slurms() -> None:
     plain = order_of({**BELOW, "kubernetes": "kubernetes_stack"}, {}, "kubernetes")
-    assert plain == ["control-plane", "nodes", "kubernetes"]
+    assert plain == ["control-plane", "nodes", "kubernetes", "isolation"]
     volcano = order_of({**BELOW, "gitops": "gitops", "volcano": "volcano"}, DELIVERY, "volcano")
-    assert volcano == ["control-plane", "nodes", "gitops", "volcano", "smoke"]
+    assert volcano == ["control-plane", "nodes", "gitops", "volcano", "smoke", "isolation"]
 
 
 def test_a_site_that_installs_by_gitops_must_say_by_which() -> None:
