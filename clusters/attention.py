@@ -78,8 +78,9 @@ def _of_cluster(cluster: Any) -> Iterator[Point]:
     if slurm is not None and slurm.unreachable_since is not None and cluster.was_ready:
         text = _("Slurm does not answer. Jobs go on; what is shown is the last known state.")
         yield Point("amber", cluster.name, text, "cluster", cluster.pk, slurm.unreachable_since)
-    if cluster.phase in {Phase.READY, Phase.DEGRADED} and cluster.nodes_seen > cluster.nodes_up:
-        down = cluster.nodes_seen - cluster.nodes_up
+    leaving = max(0, cluster.nodes_seen - cluster.nodes_wanted)  # those take no jobs, as they should
+    down = cluster.nodes_down - leaving
+    if cluster.phase in {Phase.READY, Phase.DEGRADED} and down > 0:
         text = ngettext(
             "%(down)d of %(seen)d nodes is down or drained.",
             "%(down)d of %(seen)d nodes are down or drained.",

@@ -46,6 +46,8 @@ from portal.lib.types import JSONDict
 from tenants.actor import Actor
 from tenants.scoping import TenantQuerySet
 
+UNHEARD = Q(state__startswith="UNKNOWN")  # Slurm was started and the node has not reported yet: not down
+
 
 def _number(rows: QuerySet[Any], key: str, total: Any, field: Any = None) -> Any:
     """A sum over rows of another table, as a subquery: joins would multiply each other."""
@@ -56,13 +58,14 @@ def _number(rows: QuerySet[Any], key: str, total: Any, field: Any = None) -> Any
 
 
 def with_figures(rows: TenantQuerySet[Cluster]) -> TenantQuerySet[Any]:
-    """Clusters with nodes wanted, up and seen, GPUs, and price per hour."""
+    """Clusters with nodes wanted, up, down and seen, GPUs, and price per hour."""
     nodes, pools = Node.objects.all(), NodePool.objects.all()
     money = DecimalField(max_digits=14, decimal_places=2)
     return rows.annotate(
         nodes_wanted=_number(pools, "cluster", Sum("count")),
         nodes_up=_number(nodes.filter(available=True), "cluster", Count("pk")),
         nodes_seen=_number(nodes, "cluster", Count("pk")),
+        nodes_down=_number(nodes.filter(available=False).exclude(UNHEARD), "cluster", Count("pk")),
         gpus=_number(pools, "cluster", Sum(F("count") * F("flavor__gpu_count"))),
         gpus_used=_number(nodes, "cluster", Sum("gpus_used")),
         price_per_hour=_number(pools, "cluster", Sum(F("count") * F("price_per_hour")), money),

@@ -185,6 +185,11 @@ class Node(models.Model):
     def __str__(self) -> str:
         return self.name
 
+    @property
+    def is_unheard(self) -> bool:
+        """Slurm was started and the node has not reported yet: it is neither up nor down."""
+        return self.state.startswith("UNKNOWN")
+
 
 class PortBlock(models.Model):
     """A block of loopback ports that a local cluster has for itself."""

@@ -10,6 +10,7 @@ from clusters.models import Cluster, StepEvent, StepState, StepStatus
 from clusters.provisioning.lease import Lease, held
 from clusters.provisioning.looks import Look, Trouble
 from clusters.provisioning.steps import Step
+from clusters.services import observation
 from clusters.services.stalls import tell_operators
 from portal.lib import clock
 from tenants.live.topics import publish
@@ -17,6 +18,7 @@ from tenants.live.topics import publish
 MOST_TEXT = 2000
 MOST_DIFFERENCES = 100
 VISIBLE = ("status", "reason", "message")
+SLURM = "slurm"  # the step whose nodes the observer watches
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +60,7 @@ def begin(lease: Lease, state: StepState, step: Step, status: StepStatus) -> boo
 def found(lease: Lease, state: StepState, look: Look, verdict: Verdict, *, generation: int) -> bool:
     """Note what a look found. True if a person would see a difference."""
     now = clock.now()
+    before = (state.status, state.generation)
     if look.trouble is None:
         state.attempts = 0
         state.observed_at = now
@@ -90,7 +93,11 @@ def found(lease: Lease, state: StepState, look: Look, verdict: Verdict, *, gener
         "generation",
         "waits_for",
     ]
-    return _write(lease, state, verdict, columns)
+    changed = _write(lease, state, verdict, columns)
+    is_new = before != (state.status, state.generation)
+    if state.name == SLURM and state.status == StepStatus.READY and is_new:
+        observation.after_change(state.cluster_id, told=str(state.facts.get("nodes", "")))
+    return changed
 
 
 def _write(lease: Lease, state: StepState, verdict: Verdict, columns: list[str]) -> bool:

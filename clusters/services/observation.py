@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import datetime as dt
+import uuid
 from collections.abc import Sequence
 
 from django.db import transaction
-from django.db.models import F
+from django.db.models import F, Max
 from django.db.models.functions import Coalesce, Least
 
 from clusters import live
 from clusters.clients.slurmrest.models import NodeRecord
 from clusters.models import Cluster, Node, Phase, SlurmEndpoint
 from clusters.services import utilisation
+from portal.lib import clock
 from portal.lib.types import JSONDict
 from tenants.live.topics import publish
 
 LONGEST_TROUBLE = 300
+NODES_EVERY = dt.timedelta(seconds=10)  # the observer reads nodes as often as that at most
 
 
 def save_nodes(cluster: Cluster, records: Sequence[NodeRecord], *, seen_at: dt.datetime) -> bool:
@@ -53,6 +56,23 @@ def _columns(record: NodeRecord) -> JSONDict:
         "gpus": record.gpus.total,
         "gpus_used": record.gpus_allocated.total,
     }
+
+
+def after_change(cluster_id: uuid.UUID, *, told: str) -> None:
+    """Slurm was seen ready as it is wanted now: what left it is gone, and the observer looks at the rest.
+
+    `told`: the nodes that the driver named, "node" or "node=machine" each; "" where it names none. The look
+    is put off until nodes are read again in it.
+    """
+    named = {part.partition("=")[0] for part in told.split(",") if part}
+    nodes = Node.objects.filter(cluster=cluster_id)
+    if named:
+        nodes.exclude(name__in=named).delete()
+    now = clock.now()
+    last: dt.datetime | None = nodes.aggregate(at=Max("observed_at"))["at"]
+    SlurmEndpoint.objects.filter(cluster=cluster_id).update(
+        next_observe_at=now if last is None else max(now, last + NODES_EVERY)
+    )
 
 
 def note_seen(

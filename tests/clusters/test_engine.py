@@ -12,10 +12,12 @@ from clusters.models import (
     Allocation,
     Cluster,
     Machine,
+    Node,
     Order,
     OrderState,
     Phase,
     PortBlock,
+    SlurmEndpoint,
     StepEvent,
     StepState,
     StepStatus,
@@ -23,6 +25,7 @@ from clusters.models import (
 from clusters.provisioning import engine, looks
 from clusters.provisioning.lease import Lease, LeaseLost, claim, held, release
 from clusters.services import clusters as verbs
+from clusters.services import observation
 from clusters.services.orders import cancel_order
 from clusters.services.wake import wake
 from portal.lib import clock
@@ -359,3 +362,26 @@ def test_an_unknown_driver_stalls_the_cluster(world: World, cluster: Cluster) ->
     engine.reconcile(cluster.pk)
     row = fresh(cluster)
     assert (row.reason, row.next_reconcile_at, row.lease_until) == ("NoDriver", None, None)
+
+
+def test_nodes_are_looked_at_again_when_slurm_is_ready_as_it_is_wanted(
+    world: World, cluster: Cluster
+) -> None:
+    now = clock.now()
+    for name in ("stays", "left"):
+        Node.objects.create(cluster=cluster, name=name, state="UNKNOWN", observed_at=now)
+    SlurmEndpoint.objects.filter(cluster=cluster).update(next_observe_at=now + dt.timedelta(hours=1))
+    observation.after_change(cluster.pk, told="stays=machine-1,new")
+    assert [node.name for node in Node.objects.filter(cluster=cluster)] == ["stays"]
+    endpoint = SlurmEndpoint.objects.get(cluster=cluster)
+    assert endpoint.next_observe_at == now + observation.NODES_EVERY  # when nodes are read again
+    later = now + dt.timedelta(hours=1)
+    SlurmEndpoint.objects.filter(cluster=cluster).update(next_observe_at=later)
+    engine.reconcile(cluster.pk)
+    endpoint.refresh_from_db()
+    assert endpoint.next_observe_at is not None
+    assert endpoint.next_observe_at < later
+    SlurmEndpoint.objects.filter(cluster=cluster).update(next_observe_at=later)
+    engine.reconcile(cluster.pk)  # nothing changed
+    endpoint.refresh_from_db()
+    assert endpoint.next_observe_at == later

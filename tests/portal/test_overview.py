@@ -76,6 +76,26 @@ def test_who_orders_sees_money_people_and_what_needs_attention(
         assert "€\xa025.00" in text
 
 
+def test_a_node_that_slurm_has_not_heard_from_is_not_down(
+    client: Client, tenant: Tenant, owner: User
+) -> None:
+    cluster = make_slurm_cluster(tenant)
+    nodes = Node.objects.filter(cluster=cluster)
+    nodes.update(available=False, state="DOWN")
+    assert "2 of 2 nodes are down or drained." in look(client, owner)
+    nodes.update(available=False, state="UNKNOWN")  # a slurmctld that was just started
+    assert "down or drained" not in look(client, owner)
+    assert "has not heard from it yet" in look(client, owner, f"/t/aurora-lab/clusters/{cluster.pk}/nodes/")
+
+
+def test_a_node_that_leaves_is_not_down(client: Client, tenant: Tenant, owner: User) -> None:
+    cluster = make_slurm_cluster(tenant)
+    Node.objects.filter(name="n1").update(available=False, state="IDLE+DRAIN")
+    assert "1 of 2 nodes is down or drained." in look(client, owner)
+    cluster.pools.update(count=1)
+    assert "down or drained" not in look(client, owner)
+
+
 def test_a_researcher_sees_own_jobs_and_no_money(client: Client, tenant: Tenant, owner: User) -> None:
     cluster = make_slurm_cluster(tenant)
     rui = make_member(tenant, Role.MEMBER)

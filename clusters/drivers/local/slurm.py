@@ -32,6 +32,7 @@ from clusters.provisioning.steps import ClusterSpec, Observed, StepContext
 from portal.lib.errors import OutsideError, PermanentError, TemporaryError
 
 KEY = "slurm-jwt-key"
+UNHEARD = "UNKNOWN"  # a slurmctld that was just started has not heard from the node
 BUSY = "NodesBusy"
 ABSENT = Observed(exists=False)
 SHARED = "shared: this machine lets nobody give jobs a /tmp of their own"
@@ -227,9 +228,13 @@ class SlurmStep:
         if idle := leaving & _idle(nodes):  # first: a broken node that stays must not hold it up
             return "NodesLeaving", f"To be taken out: {', '.join(sorted(idle))}."
         usable = {node.name for node in nodes if node.is_usable}
+        silent = {node.name for node in nodes if node.state == UNHEARD}
         waiting = [name for name in wanted.staying if name not in usable]
+        if down := [name for name in waiting if name not in silent]:
+            return "NodesNotReady", f"Not usable yet: {len(down)} of {len(wanted.staying)}."
         if waiting:
-            return "NodesNotReady", f"{len(waiting)} of {len(wanted.staying)} nodes are not usable yet."
+            heard = len(wanted.staying) - len(waiting)
+            return "NodesReporting", f"Heard from so far: {heard} of {len(wanted.staying)}."
         if leaving:
             return (
                 BUSY,
