@@ -15,7 +15,8 @@ from setup.progress import SetupFailed, run, say
 PYTHON = ("python3-venv",)
 STORES = ("postgresql", "redis-server")
 SLURM = ("slurmctld", "slurmd", "slurmrestd", "slurm-client", "slurm-wlm-jwt-plugin", "munge")
-ACCOUNTING = ("slurmdbd", "mariadb-server-core")  # the server's programs alone: no service, no database
+# the programs of the server and of its client alone: no service, no database
+ACCOUNTING = ("slurmdbd", "mariadb-server-core", "mariadb-client-core")
 BROWSER = ("chromium", "fonts-dejavu-core", "fonts-liberation")
 WORDS = ("gettext",)  # the tests compare the catalogue with the sources
 ROOTS = ("debootstrap",)  # newer Slurm for the tests
