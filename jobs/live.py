@@ -27,9 +27,13 @@ def queue(tenant_id: uuid.UUID, cluster_id: uuid.UUID) -> Topic:
     return Topic(tenant_id, QUEUE, cluster_id)
 
 
-def of_jobs(rows: Iterable[Job]) -> tuple[Topic, ...]:
-    """Pages of these jobs, the queues they stand in, and the lists of their owners and tenants."""
-    changed = list(rows)
+def of_jobs(rows: Iterable[Job], *, new: Iterable[Job] = ()) -> tuple[Topic, ...]:
+    """Pages of these jobs, the queues they stand in, and the lists of their owners and tenants.
+
+    Nobody has the page of a `new` one open yet.
+    """
+    known = list(rows)
+    changed = [*known, *new]
     owners = {(row.tenant_id, row.owner_id) for row in changed if row.owner_id is not None}
     memberships = Membership.objects.filter(
         tenant_id__in={tenant for tenant, _ in owners},
@@ -48,7 +52,7 @@ def of_jobs(rows: Iterable[Job]) -> tuple[Topic, ...]:
     return tuple(
         dict.fromkeys(
             [
-                *(job(row) for row in changed),
+                *(job(row) for row in known),
                 *(queue(row.tenant_id, row.cluster_id) for row in changed),
                 *(Topic(row.tenant_id, ALL_JOBS, row.tenant_id) for row in changed),
                 *lists,

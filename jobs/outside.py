@@ -1,4 +1,4 @@
-"""The outside calls that a request may wait for: submit, cancel, look at one job, read output.
+"""The outside calls that a request may wait for: submit, act on a job, look at one, read output.
 
 Everything else outside happens in workers and the observer. Each call has a deadline of ten seconds
 and acts as one account, with a token minted for it. Pages, API and admin reach clients only through here.
@@ -12,12 +12,13 @@ from contextlib import contextmanager
 from django.conf import settings
 from django.utils.translation import gettext as _
 
+from clusters.clients.slurm_console.console import SlurmConsole
 from clusters.clients.slurmrest import tokens
 from clusters.clients.slurmrest.client import RestGateway
 from clusters.clients.slurmrest.gateway import SlurmGateway
 from clusters.clients.slurmrest.models import JobRecord, SubmitRequest, SubmitResult
 from clusters.models import SlurmEndpoint, SlurmIdentity
-from clusters.services import slurm_access
+from clusters.services import consoles, slurm_access
 from jobs.models import Job
 from jobs.output_reader import client
 from jobs.output_reader.protocol import OutputChunk, Stream
@@ -51,6 +52,16 @@ def gateway_for(identity: SlurmIdentity) -> Iterator[SlurmGateway]:
         session.close()
 
 
+@contextmanager
+def console_for(identity: SlurmIdentity) -> Iterator[SlurmConsole]:
+    """Slurm's own tools as this account. Raises WrongState where the cluster has no console, and says why."""
+    endpoint = SlurmEndpoint.objects.get(cluster_id=identity.cluster_id)
+    key = crypto.unseal(bytes(endpoint.sealed_jwt_key))
+    yield consoles.open_console(
+        identity.cluster, identity.name, lambda: tokens.mint(identity.name, key), timeout=DEADLINE
+    )
+
+
 def submit(identity: SlurmIdentity, request: SubmitRequest) -> SubmitResult:
     """Hand in a job as this account; see SlurmGateway for what it raises.
 
@@ -78,10 +89,13 @@ def require_working(identity: SlurmIdentity) -> None:
         )
 
 
-def cancel(identity: SlurmIdentity, job: str) -> None:
-    """End a job or one array task ("12_3") as this account; see SlurmGateway for what it raises."""
+def cancel(identity: SlurmIdentity, job: str, *, signal: str | None = None) -> None:
+    """End a job or one array task ("12_3") as this account; see SlurmGateway for what it raises.
+
+    A signal is named as in USR1; what the job does then is its own matter.
+    """
     with gateway_for(identity) as gateway:
-        gateway.cancel(job)
+        gateway.cancel(job, signal=signal)
 
 
 def look(identity: SlurmIdentity, job_id: int) -> tuple[JobRecord, ...]:

@@ -3,43 +3,38 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterable
+from concurrent.futures import Executor
 from dataclasses import dataclass
+from itertools import chain
+from typing import Final
 
 from django.db import transaction
 from django.db.models import Q, Sum
 
+from clusters.clients.slurmrest import errors
 from clusters.clients.slurmrest.gateway import SlurmGateway
 from clusters.clients.slurmrest.models import Diag, JobRecord
 from clusters.models import IdentityKind, SlurmEndpoint, SlurmIdentity
 from clusters.services import observation
 from jobs import live, outside
 from jobs.models import ACTIVE_STATES, Job, Submission, SubmissionState
+from jobs.observer import pace, singles, whole
 from jobs.observer.partitions import save_partitions
 from jobs.observer.resolve import resolve_submissions
 from jobs.observer.rows import save_records
+from jobs.observer.sources import CONSOLE, LIST, SINGLE, STATES, Memory, may_list
 from portal.lib import clock
+from portal.lib.http import NoAnswer
 from tenants.live.topics import publish
 
-MOST_LISTED = 5_000  # records; beyond, a full list costs seconds to minutes and gigabytes
-MOST_SINGLE = 1_000  # jobs asked for one by one in one look
-FULL_EVERY = dt.timedelta(minutes=10)
-NODES_EVERY = dt.timedelta(seconds=10)
-PARTITIONS_EVERY = dt.timedelta(seconds=60)
-MIN_JOB_AGE = dt.timedelta(seconds=300)  # Slurm's default: so long it keeps the record of an ended job
-LIST = "list"
-SINGLE = "single jobs"
+__all__ = ["CONSOLE", "LIST", "SINGLE", "STATES", "Memory", "Seen", "look"]
 
-
-@dataclass(slots=True)
-class Memory:
-    """What the process remembers of a cluster from look to look; losing it costs one full list."""
-
-    req_time: int | None = None  # the controller's clock before the last list
-    records: int | None = None  # how long the last list was
-    full_at: dt.datetime | None = None
-    nodes_at: dt.datetime | None = None
-    partitions_at: dt.datetime | None = None
+MOST_SINGLE: Final = 1_000  # jobs asked for one by one in one look
+FEW_SINGLE: Final = 200  # of those that nobody looks at, where another source knows the queue as a whole
+SURELY_SHORT: Final = 500  # jobs; such a list is not the reason why an answer takes long
+FULL_EVERY: Final = dt.timedelta(minutes=10)
+NODES_EVERY: Final = dt.timedelta(seconds=10)
+PARTITIONS_EVERY: Final = dt.timedelta(seconds=60)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,19 +45,28 @@ class Seen:
     active: bool
 
 
-def look(endpoint: SlurmEndpoint, memory: Memory) -> Seen:
-    """Look once. Raises OutsideError (temporary or permanent) when the cluster gives no usable answer."""
+def look(endpoint: SlurmEndpoint, memory: Memory, background: Executor | None = None) -> Seen:
+    """Look once. Raises OutsideError (temporary or permanent) when the cluster gives no usable answer.
+
+    A long queue as a whole is read in the `background`, so that what people watch does not wait for it.
+    """
     started = clock.now()
     observer = SlurmIdentity.objects.get(
         cluster_id=endpoint.cluster_id, kind=IdentityKind.OBSERVER, active=True
     )
     with outside.gateway_for(observer) as gateway:
         diag = gateway.diag()
-        changed, source = _look_at_jobs(endpoint, memory, gateway, diag, started)
+        running, pending = diag.jobs_running, diag.jobs_pending
+        if may_list(endpoint.cluster_id, memory, diag, started):
+            source, changed = LIST, _list(endpoint, memory, gateway, diag, started)
+            running, pending = _count(endpoint)
+        else:
+            changed = _single_jobs(endpoint, memory, gateway, started)
+            whole.start_if_due(endpoint, observer, memory, background)
+            source = whole.source_of(memory, started)
+            if source != SINGLE:
+                running, pending = memory.whole.counts
         _look_at_nodes(endpoint, memory, gateway, started, changed=changed)
-    running, pending = diag.jobs_running, diag.jobs_pending
-    if source == LIST:
-        running, pending = _count(endpoint)
     observation.note_seen(endpoint, seen_at=started, pending=pending, running=running, source=source)
     return Seen(source=source, active=bool(running or pending))
 
@@ -76,53 +80,55 @@ def _count(endpoint: SlurmEndpoint) -> tuple[int, int]:
     return found["running"] or 0, found["pending"] or 0
 
 
-def _look_at_jobs(
+def _list(
     endpoint: SlurmEndpoint, memory: Memory, gateway: SlurmGateway, diag: Diag, started: dt.datetime
-) -> tuple[bool, str]:
-    """(whether anything changed, the source)."""
+) -> bool:
+    """Whether anything changed."""
     cluster = endpoint.cluster
-    if not _may_list(endpoint, memory, diag, started):
-        records = _single_jobs(endpoint, gateway)
-        changes = save_records(cluster, records, looked_at=started, complete=False)
-        resolve_submissions(cluster, looked_at=started, complete=False)
-        return bool(changes.rows), SINGLE
     wait_for_proof = Submission.objects.filter(cluster=cluster, state=SubmissionState.CHECKING).exists()
     is_due = memory.full_at is None or started - memory.full_at >= FULL_EVERY
     since = None if is_due or wait_for_proof else memory.req_time
-    listing = gateway.jobs(unchanged_since=since)
+    try:
+        listing = gateway.jobs(unchanged_since=since)
+    except errors.NotReachable as error:
+        cause = error.__cause__
+        if isinstance(cause, NoAnswer) and cause.timed_out and diag.jobs_pending > SURELY_SHORT:
+            memory.list_failed_at = started  # it is longer than was thought
+        raise
+    memory.list_failed_at = None
     if listing is None:
         resolve_submissions(cluster, looked_at=started, complete=False)
-        return False, LIST
-    memory.records = len(listing.jobs)
+        return False
+    memory.note_records(len(listing.jobs), diag)
     changes = save_records(cluster, listing.jobs, looked_at=started, complete=True)
     # remembered only now: a list that could not be saved must not count as known
     memory.req_time = diag.req_time
     if since is None:
         memory.full_at = started
+    memory.whole.lines.clear()  # what it knew is older than the rows
     resolve_submissions(cluster, looked_at=started, complete=True)
-    return bool(changes.rows), LIST
+    return bool(changes.rows)
 
 
-def _may_list(endpoint: SlurmEndpoint, memory: Memory, diag: Diag, started: dt.datetime) -> bool:
-    """Whether the queue is short enough; diag counts tasks, which are at least as many as open records."""
-    ended = Job.objects.filter(
-        cluster_id=endpoint.cluster_id, end_time__gte=started - MIN_JOB_AGE, end_time__lte=started
-    ).exclude(state__in=ACTIVE_STATES)
-    bound = diag.jobs_pending + diag.jobs_running
-    if bound <= MOST_LISTED and bound + ended.count() <= MOST_LISTED:
-        return True
-    return memory.records is not None and memory.records <= MOST_LISTED and memory.records > 0
-
-
-def _single_jobs(endpoint: SlurmEndpoint, gateway: SlurmGateway) -> list[JobRecord]:
-    """The active jobs that people submitted here, the newest first; what is missing is not gone."""
-    rows = Job.objects.filter(
-        cluster_id=endpoint.cluster_id, state__in=ACTIVE_STATES, owner__isnull=False
-    ).order_by("-submit_time")
-    ids: Iterable[int] = dict.fromkeys(
-        array or own for own, array in rows.values_list("slurm_job_id", "array_job_id")[:MOST_SINGLE]
-    )
-    return [record for job_id in ids for record in gateway.job(job_id)]
+def _single_jobs(
+    endpoint: SlurmEndpoint, memory: Memory, gateway: SlurmGateway, started: dt.datetime
+) -> bool:
+    """Jobs whose pages are open, then the newest that were submitted here; a missing one is not gone."""
+    cluster_id = endpoint.cluster_id
+    most = MOST_SINGLE if whole.source_of(memory, started) == SINGLE else FEW_SINGLE
+    own = Job.objects.filter(cluster_id=cluster_id, state__in=ACTIVE_STATES, owner__isnull=False)
+    newest = own.order_by("-submit_time").values_list("slurm_job_id", flat=True)[:most]
+    watched = pace.watched_jobs(cluster_id)
+    open_pages = Job.objects.filter(
+        cluster_id=cluster_id, state__in=ACTIVE_STATES, slurm_job_id__in=watched
+    ).values_list("slurm_job_id", flat=True)
+    records: list[JobRecord] = []
+    for _, found in singles.ask(gateway, chain(open_pages, newest)):
+        records += found
+    changes = save_records(endpoint.cluster, records, looked_at=started, complete=False)
+    memory.whole.note_changed(row.slurm_job_id for row in changes.rows)
+    resolve_submissions(endpoint.cluster, looked_at=started, complete=False)
+    return bool(changes.rows)
 
 
 def _look_at_nodes(

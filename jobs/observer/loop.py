@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import threading
 import uuid
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
 
@@ -17,9 +17,10 @@ from clusters.clients.slurmrest import errors, tokens, versions
 from clusters.models import IdentityKind, Phase, SlurmEndpoint, SlurmIdentity
 from clusters.services import observation, slurm_access
 from jobs.observer import pace
-from jobs.observer.look import Memory, look
+from jobs.observer.look import look
 from jobs.observer.resolve import give_up_on_removed_clusters
 from jobs.observer.rows import end_jobs_of_removed_clusters
+from jobs.observer.sources import Memory
 from jobs.outside import DEADLINE
 from portal.lib import clock, crypto
 from portal.lib.errors import OutsideError
@@ -30,7 +31,8 @@ log = structlog.get_logger(__name__)
 LEASE = dt.timedelta(seconds=120)  # longer than any look: a few calls of ten seconds
 SWEEP_EVERY = dt.timedelta(seconds=15)
 TICK = 0.25  # seconds
-THREADS = 10  # each holds a database connection while it looks
+THREADS = 9  # each holds a database connection while it looks, and all share a pool of twelve
+BACKGROUND = 2  # long queues read at a time, beside the looks
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +48,7 @@ class Observer:
 
     def __init__(self, *, threads: int = THREADS) -> None:
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="look")
+        self._background = ThreadPoolExecutor(BACKGROUND, thread_name_prefix="whole")
         self._threads = threads
         self._memories: dict[uuid.UUID, Memory] = {}
         self._busy: dict[int, Future[None]] = {}
@@ -62,6 +65,7 @@ class Observer:
                 stop.wait(2)
             stop.wait(TICK)
         self._pool.shutdown(wait=True, cancel_futures=True)
+        self._background.shutdown(wait=True, cancel_futures=True)
 
     def step(self) -> int:
         """Start a look at each cluster that is due; returns how many were started."""
@@ -93,7 +97,7 @@ class Observer:
     def _look(self, claimed: Claim) -> None:
         close_old_connections()
         try:
-            observe(claimed, self._memories)
+            observe(claimed, self._memories, self._background)
         except Exception:  # a bug with one cluster must not stop the others
             log.exception("observer.look_failed", endpoint=claimed.endpoint_id)
             release(claimed, pace.LONGEST_PAUSE)
@@ -131,14 +135,14 @@ def release(claimed: Claim, after: dt.timedelta) -> None:
     mine.update(lease_until=None)
 
 
-def observe(claimed: Claim, memories: dict[uuid.UUID, Memory]) -> None:
+def observe(claimed: Claim, memories: dict[uuid.UUID, Memory], background: Executor | None = None) -> None:
     """One look under a lease, with what follows from its failure."""
-    endpoint = SlurmEndpoint.objects.select_related("cluster").get(pk=claimed.endpoint_id)
+    endpoint = SlurmEndpoint.objects.select_related("cluster__site").get(pk=claimed.endpoint_id)
     memory = memories.setdefault(endpoint.cluster_id, Memory())
     try:
-        seen = look(endpoint, memory)
+        seen = look(endpoint, memory, background)
     except OutsideError as error:
-        memories.pop(endpoint.cluster_id, None)  # whatever we knew of "unchanged since" is worth nothing now
+        memory.forget_list()
         log.warning(
             "observer.trouble",
             cluster=endpoint.cluster.external_name,
@@ -149,7 +153,8 @@ def observe(claimed: Claim, memories: dict[uuid.UUID, Memory]) -> None:
         observation.note_trouble(endpoint, at=clock.now(), trouble=error.message)
         if isinstance(error, errors.VersionGone):
             rediscover(endpoint)
-        release(claimed, pace.pause(endpoint.failures + 1))
+        watched = pace.is_watched(endpoint.cluster_id)
+        release(claimed, pace.pause(endpoint.failures + 1, watched=watched))
         return
     release(claimed, pace.interval(endpoint.cluster_id, active=seen.active))
 

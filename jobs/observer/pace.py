@@ -21,6 +21,8 @@ IDLE = dt.timedelta(seconds=60)
 LONGEST_PAUSE = dt.timedelta(minutes=5)
 ACTED_FOR = 15  # seconds
 WATCHED_FOR = 90  # seconds; a live region asks every 30
+WATCHED_PAUSE = dt.timedelta(seconds=15)  # at most, after failures, where somebody looks at the page
+MOST_WATCHED = 500  # jobs of one cluster
 
 
 def interval(cluster_id: uuid.UUID, *, active: bool) -> dt.timedelta:
@@ -33,10 +35,19 @@ def interval(cluster_id: uuid.UUID, *, active: bool) -> dt.timedelta:
     return BUSY if watched else IDLE
 
 
-def pause(failures: int) -> dt.timedelta:
-    """The growing pause after a failed look: 2, 4, 8 seconds and so on up to five minutes, with jitter."""
-    seconds = min(LONGEST_PAUSE.total_seconds(), 2.0 ** min(failures, 12))
+def pause(failures: int, *, watched: bool = False) -> dt.timedelta:
+    """The growing pause after a failed look: 2, 4, 8 seconds and so on up to five minutes, with jitter.
+
+    Where somebody waits for the cluster's return it stays short.
+    """
+    longest = WATCHED_PAUSE if watched else LONGEST_PAUSE
+    seconds = min(longest.total_seconds(), 2.0 ** min(failures, 12))
     return dt.timedelta(seconds=seconds * random.uniform(0.8, 1.2))  # noqa: S311  # no secret
+
+
+def is_watched(cluster_id: uuid.UUID) -> bool:
+    """Whether somebody has a page of the cluster open."""
+    return _flag(_watched(cluster_id))
 
 
 def poke(cluster: Cluster) -> None:
@@ -51,6 +62,30 @@ def note_watched(cluster_ids: list[uuid.UUID]) -> None:
         _set(_watched(cluster_id), WATCHED_FOR)
 
 
+def note_watched_job(cluster_id: uuid.UUID, slurm_job_id: int) -> None:
+    """Somebody has the page of this very job open."""
+    now = clock.now().timestamp()
+    known = _jobs_in(cluster_id)
+    if known.get(slurm_job_id, 0) > now + WATCHED_FOR / 2:
+        return
+    # two at once may lose one of them: it is noted again with its next fragment
+    live = {job: until for job, until in known.items() if until > now}
+    live[slurm_job_id] = now + WATCHED_FOR
+    latest = sorted(live.items(), key=lambda item: item[1])[-MOST_WATCHED:]
+    _set(_watched_jobs(cluster_id), WATCHED_FOR, dict(latest))
+
+
+def watched_jobs(cluster_id: uuid.UUID) -> list[int]:
+    """Slurm's ids of the jobs whose pages are open."""
+    now = clock.now().timestamp()
+    return [job for job, until in _jobs_in(cluster_id).items() if until > now]
+
+
+def _jobs_in(cluster_id: uuid.UUID) -> dict[int, float]:
+    found = _get(_watched_jobs(cluster_id))
+    return found if isinstance(found, dict) else {}
+
+
 def _acted(cluster_id: uuid.UUID) -> str:
     return f"acted:{cluster_id.hex}"
 
@@ -59,16 +94,24 @@ def _watched(cluster_id: uuid.UUID) -> str:
     return f"watched:{cluster_id.hex}"
 
 
+def _watched_jobs(cluster_id: uuid.UUID) -> str:
+    return f"watched-jobs:{cluster_id.hex}"
+
+
 def _flag(key: str) -> bool:
+    return bool(_get(key))
+
+
+def _get(key: str) -> object:
     try:
-        return bool(cache.get(key))
+        return cache.get(key)
     except Exception:  # noqa: BLE001  # Redis is comfort here: without it we look less often
         log.warning("observer.cache_unavailable")
-        return False
+        return None
 
 
-def _set(key: str, seconds: int) -> None:
+def _set(key: str, seconds: int, value: object = 1) -> None:
     try:
-        cache.set(key, 1, seconds)
+        cache.set(key, value, seconds)
     except Exception:  # noqa: BLE001  # as above
         log.warning("observer.cache_unavailable")

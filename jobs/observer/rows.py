@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import uuid
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
@@ -24,6 +25,11 @@ _COLUMNS = (
     *("submit_time", "eligible_time", "start_time", "end_time", "working_directory", "stdout_path"),
     *("stderr_path", "comment", "mark", "restarts"),
 )
+# what a line of the queue tells of a job; the rest of its columns stay as its whole record had them
+QUEUE_COLUMNS = (
+    *("array_tasks", "task_count", "name", "partition", "account", "qos", "state", "reason", "nodes"),
+    *("node_count", "time_limit_minutes", "start_time", "end_time", "comment", "mark"),
+)
 _BATCH = 500
 
 
@@ -34,6 +40,7 @@ class Changes:
     new: list[Job] = field(default_factory=list)
     changed: list[Job] = field(default_factory=list)
     events: list[JobEvent] = field(default_factory=list)
+    columns: set[str] = field(default_factory=set)  # in which changed rows differ
 
     @property
     def rows(self) -> list[Job]:
@@ -42,25 +49,39 @@ class Changes:
 
 
 def save_records(
-    cluster: Cluster, records: Sequence[JobRecord], *, looked_at: dt.datetime, complete: bool
+    cluster: Cluster,
+    records: Sequence[JobRecord],
+    *,
+    looked_at: dt.datetime,
+    complete: bool,
+    only: Sequence[str] = _COLUMNS,
 ) -> Changes:
     """Write what a look that began at `looked_at` told.
 
     `complete`: these are all jobs that Slurm knows, so an active row that is missing has ended, and
-    how is not known. A row that was seen later than `looked_at` is left alone.
+    how is not known. A row that was seen later than `looked_at` is left alone. Of rows that there are
+    already, the columns `only` are written.
     """
     mine = [record for record in records if not is_our_check(record)]
     with transaction.atomic():
         # one writer at a time for each cluster: the observer, and whoever just submitted or cancelled
         SlurmEndpoint.objects.select_for_update().filter(cluster=cluster).first()
         changes = Changes()
-        rows = _Rows(cluster, [record.job_id for record in mine])
-        owners = _owners(cluster)
-        seen: set[object] = set()
-        for record in mine:
-            seen.add(_apply(changes, rows, owners, record, looked_at))
+        rows = _Rows(cluster, [record.job_id for record in mine], looked_at, only)
+        seen = {_apply(changes, rows, record) for record in mine}
         if complete:
             _end_missing(changes, cluster, seen, looked_at)
+        _write(changes)
+    return changes
+
+
+def end_rows(cluster: Cluster, keys: Sequence[uuid.UUID], *, looked_at: dt.datetime) -> Changes:
+    """These are in no complete source that was read from `looked_at` on: they ended, how is not known."""
+    changes = Changes()
+    with transaction.atomic():
+        SlurmEndpoint.objects.select_for_update().filter(cluster=cluster).first()
+        for row in Job.objects.filter(pk__in=keys, state__in=ACTIVE_STATES, observed_at__lte=looked_at):
+            _end(changes, row, looked_at)
         _write(changes)
     return changes
 
@@ -76,10 +97,15 @@ def end_jobs_of_removed_clusters(now: dt.datetime) -> int:
 
 
 class _Rows:
-    """The rows that records may belong to."""
+    """The rows that records of one look may belong to."""
 
-    def __init__(self, cluster: Cluster, job_ids: Iterable[int]) -> None:
+    def __init__(
+        self, cluster: Cluster, job_ids: Iterable[int], looked_at: dt.datetime, only: Sequence[str]
+    ) -> None:
         self.cluster = cluster
+        self.looked_at = looked_at
+        self.only = only
+        self.owners = _owners(cluster)
         self.exact: dict[tuple[int, dt.datetime], Job] = {}
         self.latest: dict[int, Job] = {}
         known = Job.objects.filter(cluster=cluster, slurm_job_id__in=set(job_ids)).order_by("submit_time")
@@ -105,45 +131,47 @@ def _owners(cluster: Cluster) -> dict[str, SlurmIdentity]:
     return {identity.name: identity for identity in identities}
 
 
-def _apply(
-    changes: Changes,
-    rows: _Rows,
-    owners: dict[str, SlurmIdentity],
-    record: JobRecord,
-    looked_at: dt.datetime,
-) -> object:
+def _apply(changes: Changes, rows: _Rows, record: JobRecord) -> object:
     columns = columns_of(record)
     row = rows.find(record, columns)
     if row is None:
-        identity = owners.get(record.user_name or "")
+        _end_namesake(changes, rows, record.job_id, columns["submit_time"])
+        identity = rows.owners.get(record.user_name or "")
         row = Job(
             tenant_id=rows.cluster.tenant_id,
             cluster=rows.cluster,
             identity=identity,
             owner_id=identity.membership.user_id if identity and identity.membership else None,
             slurm_job_id=record.job_id,
-            observed_at=looked_at,
+            observed_at=rows.looked_at,
             **columns,
         )
-        row.is_line = not lines.is_behind(row)
         changes.new.append(row)
-        changes.events.append(_event(row, looked_at, is_new=True))
-    elif row.observed_at <= looked_at:
-        _update(changes, row, columns, looked_at)
+        changes.events.append(_event(row, rows.looked_at, is_new=True))
+    elif row.observed_at <= rows.looked_at:
+        _update(changes, rows, row, columns)
     return row.pk
 
 
-def _update(changes: Changes, row: Job, columns: JSONDict, looked_at: dt.datetime) -> None:
+def _end_namesake(changes: Changes, rows: _Rows, job_id: int, submit_time: dt.datetime) -> None:
+    """Slurm gives a number to one job at a time: numbers wrapped, or the cluster was built anew."""
+    old, at = rows.latest.get(job_id), rows.looked_at
+    if old is not None and old.is_active and old.submit_time < submit_time and old.observed_at <= at:
+        _end(changes, old, at)
+
+
+def _update(changes: Changes, rows: _Rows, row: Job, columns: JSONDict) -> None:
     before = (row.state, row.reason)
-    fields = [name for name in _COLUMNS if getattr(row, name) != columns[name]]
+    fields = [name for name in rows.only if getattr(row, name) != columns[name]]
     if not fields:
         return
     for name in fields:
         setattr(row, name, columns[name])
-    row.observed_at = looked_at
+    row.observed_at = rows.looked_at
     changes.changed.append(row)
+    changes.columns.update(fields)
     if (row.state, row.reason) != before:
-        changes.events.append(_event(row, looked_at))
+        changes.events.append(_event(row, rows.looked_at))
 
 
 def _end_missing(changes: Changes, cluster: Cluster, seen: set[object], looked_at: dt.datetime) -> None:
@@ -158,6 +186,7 @@ def _end(changes: Changes, row: Job, at: dt.datetime) -> None:
     row.reason = ""
     row.observed_at = at
     changes.changed.append(row)
+    changes.columns.update(("state", "reason"))
     changes.events.append(_event(row, at))
 
 
@@ -176,8 +205,8 @@ def _event(row: Job, looked_at: dt.datetime, *, is_new: bool = False) -> JobEven
 
 def _write(changes: Changes) -> None:
     Job.objects.bulk_create(changes.new, batch_size=_BATCH)
-    Job.objects.bulk_update(changes.changed, [*_COLUMNS, "observed_at"], batch_size=_BATCH)
+    Job.objects.bulk_update(changes.changed, [*sorted(changes.columns), "observed_at"], batch_size=_BATCH)
     JobEvent.objects.bulk_create(changes.events, batch_size=_BATCH)
     lines.fold(changes.rows)
-    for topic in live.of_jobs(changes.rows):
+    for topic in live.of_jobs(changes.changed, new=changes.new):
         publish(topic)

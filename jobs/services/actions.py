@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from django.utils.translation import gettext as _
 
 from clusters.clients.slurmrest import errors
+from clusters.models import IdentityKind, SlurmIdentity
 from jobs import outside
 from jobs.models import Job
 from jobs.observer.pace import poke
 from jobs.services.submissions import see_job
 from portal.lib.errors import NotAllowed, WrongState
+from portal.lib.types import JSONDict
 from tenants.actor import Actor
 from tenants.commands import command
 from tenants.rights import Action, may, require
@@ -36,17 +41,38 @@ def require_output(actor: Actor, job: Job) -> None:
         raise NotAllowed(_("Only who submitted a job and the tenant's admins see its script and output."))
 
 
+def require_act(actor: Actor, job: Job) -> None:
+    """Raise NotAllowed unless `may_act`."""
+    require(actor, Action.ACT_ON_OWN_JOB if is_own(actor, job) else Action.ACT_ON_ANY_JOB)
+
+
 def cancel_job(*, actor: Actor, job: Job) -> Job:
     """End a job, or one task of an array; the waiting rest of an array and a part of a het job end all of it.
 
     Raises NotAllowed, WrongState when it ended already, and OutsideError.
     """
-    require(actor, Action.ACT_ON_OWN_JOB if is_own(actor, job) else Action.ACT_ON_ANY_JOB)
+    require_act(actor, job)
     return end_job(actor=actor, job=job)
 
 
-def end_job(*, actor: Actor, job: Job, why: str = "") -> Job:
-    """As cancel_job, of an actor whose right to it was seen; `why` stands in the audit row."""
+def end_job(*, actor: Actor, job: Job, why: str = "", address: str = "", signal: str = "") -> Job:
+    """As cancel_job, of an actor whose right to it was seen; `why` stands in the audit row.
+
+    With a signal the job is told something, and ends or not as it likes.
+    """
+    identity = account_of(job)
+    where = address or address_of(job)
+    more: JSONDict = {"why": why} if why else {}
+    if signal:
+        more["signal"] = signal
+    verb = "job.signalled" if signal else "job.cancelled"
+    with asking(verb, actor=actor, job=job, identity=identity, address=where, more=more):
+        outside.cancel(identity, where, signal=signal or None)
+    return seen_again(job)
+
+
+def account_of(job: Job) -> SlurmIdentity:
+    """As whom something can be done to an active job. Raises WrongState."""
     if not job.is_active:
         raise WrongState(
             _("Job %(job)s already ended: %(state)s.") % {"job": job.label, "state": job.get_state_display()}
@@ -55,28 +81,50 @@ def end_job(*, actor: Actor, job: Job, why: str = "") -> Job:
         raise WrongState(
             _("This job was not submitted by a member of the tenant, so nobody can be asked to end it.")
         )
+    return job.identity
+
+
+def administrator_of(job: Job) -> SlurmIdentity:
+    """The account for what Slurm lets only operators do. Raises WrongState while there is none."""
+    found = SlurmIdentity.objects.filter(
+        cluster_id=job.cluster_id, kind=IdentityKind.ADMINISTRATOR, active=True
+    ).first()
+    if found is None:
+        raise WrongState(_("The cluster has no administrator account yet."))
+    return found
+
+
+@contextmanager
+def asking(
+    verb: str, *, actor: Actor, job: Job, identity: SlurmIdentity, address: str, more: JSONDict
+) -> Iterator[None]:
+    """Around the one request to Slurm: recorded before, looked at after, and a forgotten job has ended."""
     detail = {
         "job": job.label,
         "cluster": job.cluster.name,
-        "as": job.identity.name,
+        "as": identity.name,
         "owner": str(job.owner),
         "others": not is_own(actor, job),
+        **({"address": address} if address != job.label else {}),
+        **more,
     }
-    if why:
-        detail["why"] = why
     # recorded before it is asked: what was done to somebody's job is never without a trace
-    with command("job.cancelled", actor=actor, target=job, detail=detail):
+    with command(verb, actor=actor, target=job, detail=detail):
         pass
     try:
-        outside.cancel(job.identity, address_of(job))
+        yield
     except errors.UnknownJob as error:
-        poke(job.cluster)
         raise WrongState(
             _("Job %(job)s already ended; Slurm has forgotten it.") % {"job": job.label}
         ) from error
     finally:
         poke(job.cluster)
-    see_job(job.identity, job.array_job_id or job.slurm_job_id)
+
+
+def seen_again(job: Job) -> Job:
+    """The job as it is after the act; what cannot be seen yet comes with the observer."""
+    if job.identity is not None:
+        see_job(job.identity, job.array_job_id or job.slurm_job_id)
     job.refresh_from_db()
     return job
 

@@ -191,7 +191,7 @@ def test_an_array_with_many_tasks_and_few_records_is_listed_once_that_is_known(
 ) -> None:
     slurm.add(job_id=7, array_job_id=7, array_task_string="0-99999")
     slurm.counts = (100_000, 0)
-    assert look_at(cluster, Memory(records=1)) == LIST
+    assert look_at(cluster, Memory(records=1, bound=100_000)) == LIST
     assert Job.objects.get().task_count == 100_000
 
 

@@ -188,6 +188,7 @@ class SlurmStep:
     def _facts(self, ctx: StepContext, home: ClusterFolder, wanted: _Wanted) -> dict[str, str]:
         return {
             "url": f"http://127.0.0.1:{ctx.ports[slurmconf.REST]}",
+            "controller": f"127.0.0.1:{ctx.ports[slurmconf.CONTROLLER]}",
             "api_version": slurm_plan.api_version(),
             "cluster_name": ctx.spec.name,
             "release": slurm_plan.release(),

@@ -1,0 +1,1 @@
+"""The console against real Slurm, and its lines against everything that people type."""
