@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
-from clusters import told
-from clusters.models import Allocation, Cluster, StepState, StepStatus
+from clusters import fact_words, told
+from clusters.models import Allocation, Cluster, SlurmIdentity, StepState, StepStatus
 from clusters.words import component_of
 from portal.lib.cells import csv_line
 from portal.lib.types import JSONDict
@@ -113,7 +113,7 @@ class Layer:
 
 
 def layers(cluster: Cluster) -> list[Layer]:
-    """In the order of design; of a cluster that was found through the door. Two queries."""
+    """In the order of design; of a cluster that was found through the door. Three queries."""
     steps = {step.name: step for step in StepState.objects.filter(cluster=cluster)}
     rows = Allocation.objects.filter(pool__cluster=cluster, released_at=None).select_related("machine")
     machines = list(rows.order_by("machine__name"))
@@ -139,9 +139,25 @@ def _layer(
             # what was not tried is not good
             status, why = "unknown", _("Nothing of this could be tried; the evidence says why.")
     elif name != "machines":
-        evidence = tuple(sorted(told.facts_of(step).items()))
+        evidence = tuple(fact_words.shown(step))
+    if name == "identity":
+        evidence = tuple(_accounts(step, evidence))
     component = component_of(step.component)
     return Layer(title, component, holds, status, checked, evidence, "" if status == "good" else why)
+
+
+def _accounts(step: StepState, evidence: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+    """The evidence, with accounts of who left told apart: closed, and never given to anybody else."""
+    there = [name for name in str(step.facts.get("accounts", "")).split(",") if name]
+    rows = SlurmIdentity.objects.filter(cluster=step.cluster_id, active=True)
+    usable = set(rows.values_list("name", flat=True))
+    for name, value in evidence:
+        if name == fact_words.word_of("accounts"):
+            yield name, ", ".join(one for one in there if one in usable)
+        else:
+            yield name, value
+    if closed := [one for one in there if one not in usable]:
+        yield _("Closed, and never given to anybody else"), ", ".join(closed)
 
 
 def _checks(step: StepState) -> Iterator[tuple[str, str]]:

@@ -9,7 +9,7 @@ from typing import Any
 from django.db.models import Max
 from django.db.models.functions import Coalesce
 
-from clusters import lines, live, plans, selectors, told, volcano, words
+from clusters import fact_words, lines, live, plans, selectors, told, volcano, words
 from clusters.attention import attention, refused_orders
 from clusters.costs import costs, forecast, month_of
 from clusters.models import (
@@ -199,7 +199,7 @@ def steps_context(actor: Actor, row: Cluster) -> JSONDict:
                 "state": step,
                 "title": words.title_of(step.name),
                 "component": words.component_of(step.component),
-                "facts": told.facts_of(step),
+                "facts": fact_words.shown(step),
             }
             for step in steps
         ],

@@ -105,6 +105,11 @@ class Waiting:
         return who_of(self.who)
 
     @property
+    def is_ours(self) -> bool:
+        """It goes on by itself, and nobody outside of the portal is waited for."""
+        return self.who == US
+
+    @property
     def needs_a_person(self) -> bool:
         """Nothing goes on by itself."""
         return self.who == OPERATOR

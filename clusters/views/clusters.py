@@ -125,7 +125,7 @@ def cluster_isolation(request: TenantRequest, pk: uuid.UUID) -> HttpResponse:
     row = get_visible(CLUSTERS.select_related("tenant"), request.actor, pk)
     found, now, form = isolation.layers(row), clock.now(), request.GET.get("format", "")
     if form not in FILES:
-        context = {"cluster": row, "tenant": tenant_of(request), "layers": found, "at": now}
+        context = {"cluster": row, "tenant": tenant_of(request), "layers": found, "tab": "isolation"}
         return render(request, "clusters/cluster_isolation.html", context)
     content = isolation.as_csv(found) if form == "csv" else isolation.as_json(row, found, at=now)
     answer = HttpResponse(content, content_type=FILES[form])

@@ -5,12 +5,13 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 
 import pytest
 from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 
-from clusters.models import Cluster, StepState, StepStatus
+from clusters.models import Cluster, SlurmIdentity, StepState, StepStatus
 from clusters.provisioning import engine
 from tenants.models import Tenant
 from tests.builders import make_tenant, sign_in
@@ -57,6 +58,28 @@ def test_a_layer_that_is_not_well_says_so(client: Client, cluster: Cluster) -> N
     assert "leaf-3" not in text
 
 
+def test_its_tab_is_the_present_one_and_facts_read_as_words(client: Client, cluster: Cluster) -> None:
+    browser = sign_in(client, owner_of(cluster.tenant))
+    ours = SlurmIdentity.objects.filter(cluster=cluster).order_by("name")
+    left, stays = ours[0], ours[1]
+    SlurmIdentity.objects.filter(pk=left.pk).update(active=False)
+    StepState.objects.filter(cluster=cluster, name="identity").update(
+        component="Slurm", facts={"accounts": f"{left.name},{stays.name}", "homes": "/srv/homes"}
+    )
+    StepState.objects.filter(cluster=cluster, name="slurm").update(
+        component="Slurm", facts={"slurm_conf": "/etc/slurm.conf", "api_version": "v0.0.38", "new_fact": "5"}
+    )
+    text = browser.get(url(cluster)).content.decode()
+    assert re.search(r'isolation/" aria-current="page">Isolation', text)
+    assert re.search(rf"Accounts:</span> {stays.name}<", text)
+    assert re.search(rf"Closed, and never given to anybody else:</span> {left.name}<", text)
+    assert "API version:" in text
+    assert "New fact:" in text
+    for inside in ("/etc/slurm.conf", "/srv/homes", "slurm_conf"):
+        assert inside not in text
+        assert inside not in browser.get(url(cluster).replace("isolation", "steps")).content.decode()
+
+
 def test_the_files_hold_the_same(client: Client, cluster: Cluster) -> None:
     browser = sign_in(client, owner_of(cluster.tenant))
     answer = browser.get(url(cluster, "?format=json"))
@@ -94,5 +117,5 @@ def test_it_costs_the_same_however_many_machines(
 ) -> None:
     browser = sign_in(client, owner_of(cluster.tenant))
     browser.get(url(cluster))
-    with django_assert_num_queries(12):
+    with django_assert_num_queries(13):
         browser.get(url(cluster))

@@ -71,7 +71,7 @@ def test_an_order_on_its_way(browser: Client, tenant: Tenant, world: World) -> N
     assert "Start Slurm, by Fake." in overview
     order = Order.objects.get(cluster=building)
     text = text_of(browser, f"orders/{order.pk}/")
-    for part in ("2 of 5 steps", "Waits for Freehold.", "Starting", "It is starting.", "Cancel order"):
+    for part in ("2 of 5 steps", "Under way:", "Starting", "It is starting.", "Cancel order"):
         assert part in text
 
 
