@@ -12,6 +12,8 @@ import pwd
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from setup import charts, debian, environment, kube, slurm_roots
@@ -32,9 +34,7 @@ def main(arguments: list[str]) -> None:
     if kind == "slurm-roots":
         sys.exit(_provide_slurm_roots(optional=arguments[1:] == ["optional"]))
     try:
-        environment.CACHE.mkdir(parents=True, exist_ok=True)
-        with (environment.CACHE / "setup.lock").open("w", encoding="ascii") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+        with _alone():
             debian.install(kind, log=environment.CACHE / "apt.log")
             _make_user()
             environment.ensure(kind, clone=clone, log=environment.CACHE / "pip.log")
@@ -43,6 +43,19 @@ def main(arguments: list[str]) -> None:
         sys.exit(1)
     if command:
         os.execvp(command[0], command)  # noqa: S606
+
+
+@contextmanager
+def _alone() -> Iterator[None]:
+    """One set-up at a time on this machine; says so when another one is waited for."""
+    environment.CACHE.mkdir(parents=True, exist_ok=True)
+    with (environment.CACHE / "setup.lock").open("w", encoding="ascii") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            say("Another set-up runs on this machine; waiting until it has ended")
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def _provide_kube(clone: Path, *, optional: bool) -> int:
@@ -63,9 +76,7 @@ def _provide_slurm_roots(*, optional: bool) -> int:
     """The exit code. Optional: without them the tests that need them fail, and all others can still run."""
     try:
         if len(slurm_roots.find()) < len(slurm_roots.RELEASES):
-            environment.CACHE.mkdir(parents=True, exist_ok=True)
-            with (environment.CACHE / "setup.lock").open("w", encoding="ascii") as lock:
-                fcntl.flock(lock, fcntl.LOCK_EX)
+            with _alone():
                 debian.install("slurm-roots", log=environment.CACHE / "apt.log")
         found = slurm_roots.provide()
     except SetupFailed as error:

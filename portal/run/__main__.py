@@ -20,12 +20,20 @@ def clean() -> int:
     if not (where.supervisor / "lock").exists():
         raise layout.CannotRun(f"{where.data} is not a data folder of Freehold. Nothing was removed.")
     with only_one(where):
+        _say("Ending processes")
         records.end([*records.Records(where).load(), *records.of_folder(where, slurm=False)])
         records.end(records.of_folder(where, slurm=True))
+        _say("Removing local clusters with their accounts and files")
         teardown.remove_all(where.data)
+        _say(f"Removing {where.data}")
         layout.remove(where)
-    sys.stdout.write(f"Removed {where.data}.\n")
+    _say(f"Removed {where.data}. What was installed and the system user {layout.USER} stay.")
     return 0
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()  # each line stands there while the next part runs
 
 
 def main(arguments: list[str]) -> int:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import fcntl
 import shutil
 import subprocess
+import threading
 from pathlib import Path
 
 import pytest
 
+from setup import __main__ as setup_main
 from setup import debian, environment
 from setup.progress import SetupFailed, run
 
@@ -27,6 +30,28 @@ def _complete(place: Path) -> Path:
     place.mkdir(parents=True)
     (place / environment.COMPLETE).touch()
     return place
+
+
+def test_who_waits_for_another_set_up_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(environment, "CACHE", tmp_path)
+    with setup_main._alone():
+        pass
+    assert capsys.readouterr().out == ""
+    said, free = threading.Event(), (tmp_path / "setup.lock").open("w")
+    monkeypatch.setattr(setup_main, "say", lambda text: (said.set(), print(text)))
+    fcntl.flock(free, fcntl.LOCK_EX)
+
+    def let_go() -> None:
+        said.wait(10)
+        free.close()
+
+    other = threading.Thread(target=let_go)
+    other.start()
+    with setup_main._alone():
+        assert "Another set-up runs on this machine" in capsys.readouterr().out
+    other.join()
 
 
 def test_only_packages_that_are_not_installed_are_missing() -> None:
