@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 
+from clusters.drivers.local.accounting import AccountingStep
+from clusters.drivers.local.accounts import AccountsStep
 from clusters.drivers.local.controlplane import ControlPlaneStep
 from clusters.drivers.local.fabric import FabricStep
 from clusters.drivers.local.identity import IdentityStep
@@ -18,6 +20,7 @@ from clusters.provisioning.steps import Step
 STEPS: dict[str, tuple[Callable[[LocalSettings], Step], ...]] = {
     "machines": (MachinesStep,),
     "fabric": (FabricStep,),
+    "accounting": (AccountingStep,),
     "slurm": (SlurmStep, IdentityStep, SmokeStep),
     "control_plane": (ControlPlaneStep, NodesStep),  # last: no step of Slurm's waits for it
 }
@@ -25,4 +28,5 @@ STEPS: dict[str, tuple[Callable[[LocalSettings], Step], ...]] = {
 
 def steps(settings: LocalSettings, concerns: Collection[str] = tuple(STEPS)) -> tuple[Step, ...]:
     """The steps on this machine that serve these concerns, each after the steps that it needs."""
-    return tuple(make(settings) for concern, made in STEPS.items() if concern in concerns for make in made)
+    made = [make(settings) for concern, kinds in STEPS.items() if concern in concerns for make in kinds]
+    return (*made, AccountsStep(settings)) if {"accounting", "slurm"} <= set(concerns) else tuple(made)

@@ -16,6 +16,7 @@ class LocalSettings:
     system_user: str  # the user of the portal's own processes; never an account of a cluster
     production: bool = False
     slurm_user: str = "slurm"  # who runs slurmctld and munged
+    kept_days: int = 400  # how long the accounting of a cluster that is gone stays
     kube: Path | None = None  # the folder of the Kubernetes programs, where it is not the data folder's
 
     def __post_init__(self) -> None:

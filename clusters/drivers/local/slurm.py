@@ -6,12 +6,14 @@ import datetime as dt
 import secrets
 import signal
 from collections.abc import Collection, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from clusters.clients.slurmrest import tokens
 from clusters.clients.slurmrest.models import NodeRecord
 from clusters.drivers.local import (
+    accounting_books,
     daemons,
     enclosure,
     files,
@@ -133,7 +135,7 @@ class SlurmStep:
         with folder.alone(home):
             slurm_ids = slurm_plan.ids_of(self._settings.slurm_user)
             self._ensure_group(ctx.spec)
-            for path, mode, uid, gid in _layout(ctx.spec, home, slurm_ids):
+            for path, mode, uid, gid in slurm_plan.layout(ctx.spec, home, slurm_ids):
                 files.ensure_folder(path, mode=mode, uid=uid, gid=gid)
             daemons.link_programs(home.root / "bin")
             wanted = self._wanted(ctx, home)
@@ -172,7 +174,13 @@ class SlurmStep:
             )
         old = home.conf.read_text(encoding="utf-8") if home.conf.exists() else ""
         rendered = slurmconf.render(
-            ctx.spec, home, ctx.ports, slurm_user=self._settings.slurm_user, old=old, gone=gone
+            ctx.spec,
+            home,
+            ctx.ports,
+            slurm_user=self._settings.slurm_user,
+            old=old,
+            gone=gone,
+            accounting=accounting_books.is_told(ctx, home, old),
         )
         munge_key = home.munge_key.read_bytes() if home.munge_key.exists() else secrets.token_bytes(128)
         plan = slurm_plan.plan(
@@ -211,7 +219,10 @@ class SlurmStep:
     ) -> bool:
         if unix.group_id(names.group_name(spec.name)) != spec.gid:
             return True
-        if not all(files.is_folder(p, mode=m, uid=u, gid=g) for p, m, u, g in _layout(spec, home, slurm_ids)):
+        if not all(
+            files.is_folder(p, mode=m, uid=u, gid=g)
+            for p, m, u, g in slurm_plan.layout(spec, home, slurm_ids)
+        ):
             return True
         return any(_content(path) != content for path, content in _texts(home, wanted))
 
@@ -305,6 +316,9 @@ class SlurmStep:
         running = daemons.of_cluster(home.conf, uids)
         for daemon in wanted.daemons:
             if daemon.role not in running:
+                if daemon.role == "slurmctld" and slurmconf.tells_accounting(wanted.rendered.slurm):
+                    with suppress(TemporaryError):  # it was there before: slurmctld starts without it
+                        accounting_books.wake(self._settings, ctx)
                 self._start(ctx, home, daemon)
         roles = {daemon.role for daemon in wanted.daemons}
         daemons.until(lambda: roles <= set(daemons.of_cluster(home.conf, uids)), seconds=0.5)
@@ -320,7 +334,7 @@ class SlurmStep:
             daemons.until(lambda: daemons.accepts(home.munge_socket), seconds=1)
         elif daemon.role == "slurmctld":
             # a slurmd that finds it at once is usable a second earlier
-            daemons.until(lambda: daemons.listens(ctx.ports[slurmconf.CONTROLLER]), seconds=1)
+            daemons.until(lambda: daemons.listens(ctx.ports[slurmconf.CONTROLLER]), seconds=2)
 
     def _forget_nodes(self, home: ClusterFolder, wanted: _Wanted) -> None:
         kept = {node.name for node in wanted.rendered.nodes}
@@ -350,27 +364,6 @@ def _check_ports(ctx: StepContext) -> None:
         raise PermanentError(
             "NotEnoughPorts", "The cluster has no block of ports.", hint="Set the local site's port range."
         )
-
-
-def _layout(
-    spec: ClusterSpec, home: ClusterFolder, slurm_ids: tuple[int, int]
-) -> tuple[tuple[Path, int, int, int], ...]:
-    uid, gid = slurm_ids
-    root = home.root
-    return (
-        (root, 0o710, 0, spec.gid),
-        (root / "etc", 0o755, 0, 0),
-        (root / "keys", 0o700, uid, gid),
-        (root / "state", 0o700, uid, gid),
-        (root / "log", 0o700, uid, gid),
-        (root / "run", 0o711, uid, gid),
-        (root / "sp", 0o711, 0, 0),
-        (root / "tmp", 0o700, 0, 0),
-        (root / "dev", 0o755, 0, 0),
-        (root / "bin", 0o755, 0, 0),
-        (root / "local", 0o700, 0, 0),
-        (home.homes, 0o711, 0, 0),
-    )
 
 
 def _texts(home: ClusterFolder, wanted: _Wanted) -> tuple[tuple[Path, bytes], ...]:

@@ -14,7 +14,7 @@ from clusters.drivers.local import enclosure
 from clusters.drivers.local.daemons import PATH, Daemon, program
 from clusters.drivers.local.folder import ClusterFolder
 from clusters.drivers.local.names import NOBODY
-from clusters.drivers.local.slurmconf import REST, Node, Rendered
+from clusters.drivers.local.slurmconf import REST, Node, Rendered, tells_accounting
 from clusters.provisioning.steps import AccountSpec, ClusterSpec
 from portal.lib.errors import PermanentError, TemporaryError
 
@@ -116,7 +116,10 @@ def plan(
     munged = Daemon("munged", _munged(folder, links), uid, gid, digest(keys[1]), groups=(spec.gid,))
     rest = Daemon(
         "slurmrestd",
-        (program("slurmrestd", links), "-f", conf, *_rest_options(), f"127.0.0.1:{ports[REST]}"),
+        (
+            *(program("slurmrestd", links), "-f", conf),
+            *(*_rest_options(tells_accounting(rendered.slurm)), f"127.0.0.1:{ports[REST]}"),
+        ),
         rest_uid(spec),
         spec.gid,
         digest(_head(rendered.slurm), str(rest_uid(spec)).encode()),
@@ -135,8 +138,12 @@ def _node(node: Node, folder: ClusterFolder, links: Path, files: tuple[bytes, by
         (*around, *command, "-d", str(folder.step_program)),
         0,
         0,
-        # a slurmd knows no partitions
-        digest(_without(files[0].decode(), "PartitionName="), files[1], *(part.encode() for part in around)),
+        # a slurmd knows no partitions, and nothing of accounting
+        digest(
+            _without(files[0].decode(), "PartitionName=", "AccountingStor"),
+            files[1],
+            *(part.encode() for part in around),
+        ),
         is_wrapped=True,
     )
 
@@ -153,9 +160,34 @@ def _munged(folder: ClusterFolder, links: Path) -> tuple[str, ...]:
     return (program("munged", links), "--foreground", "--force", *options)
 
 
-def _rest_options() -> tuple[str, ...]:
-    plugin = "slurmctld" if _release_numbers() >= PLUGGABLE_PARSERS else API_VERSION
+def _rest_options(accounting: bool) -> tuple[str, ...]:
+    has_parsers = _release_numbers() >= PLUGGABLE_PARSERS
+    plugin = "slurmctld" if has_parsers else API_VERSION
+    if accounting:
+        plugin += ",slurmdbd" if has_parsers else f",db{API_VERSION}"
     return ("-a", "rest_auth/jwt", "-s", plugin, "-t", "4")
+
+
+def layout(
+    spec: ClusterSpec, home: ClusterFolder, slurm_ids: tuple[int, int]
+) -> tuple[tuple[Path, int, int, int], ...]:
+    """Each folder of a cluster, with its mode and owner."""
+    uid, gid = slurm_ids
+    root = home.root
+    return (
+        (root, 0o710, 0, spec.gid),
+        (root / "etc", 0o755, 0, 0),
+        (root / "keys", 0o700, uid, gid),
+        (root / "state", 0o700, uid, gid),
+        (root / "log", 0o700, uid, gid),
+        (root / "run", 0o711, uid, gid),
+        (root / "sp", 0o711, 0, 0),
+        (root / "tmp", 0o700, 0, 0),
+        (root / "dev", 0o755, 0, 0),
+        (root / "bin", 0o755, 0, 0),
+        (root / "local", 0o700, 0, 0),
+        (home.homes, 0o711, 0, 0),
+    )
 
 
 def _head(slurm_conf: str) -> bytes:

@@ -11,7 +11,7 @@ from clusters.drivers.local.names import longest_node_name, node_name
 from clusters.provisioning.steps import ClusterSpec, FlavorSpec, PoolSpec
 from portal.lib.errors import PermanentError
 
-REST, CONTROLLER, FIRST_NODE = 0, 1, 10  # offsets in the cluster's block of ports
+REST, CONTROLLER, DATABASE, FIRST_NODE = 0, 1, 5, 10  # offsets in the cluster's block of ports
 DEFAULT_LINE = re.compile(r"^PartitionName=(\S+) .*?\bDefault=YES\b", re.MULTILINE)
 NODE_LINE = re.compile(
     r"^NodeName=(?P<name>\S+) .*?\bPort=(?P<port>\d+) CPUs=(?P<cpus>\d+) .*?\bRealMemory=(?P<memory>\d+)"
@@ -63,7 +63,15 @@ MessageTimeout=10
 ReturnToService=2
 CommunicationParameters=NoInAddrAny,NoCtldInAddrAny
 DebugFlags=NO_CONF_HASH
-AccountingStorageType=accounting_storage/none
+"""
+NO_ACCOUNTING = "AccountingStorageType=accounting_storage/none\n"
+ACCOUNTING = """\
+AccountingStorageType=accounting_storage/slurmdbd
+AccountingStorageHost=127.0.0.1
+AccountingStoragePort={port}
+AccountingStoragePass={root}/run/munge.socket
+AccountingStorageTRES=gres/gpu
+AccountingStoreFlags=job_comment
 """
 
 
@@ -94,6 +102,7 @@ def render(
     slurm_user: str,
     old: str,
     gone: Collection[str] = (),
+    accounting: bool = False,
 ) -> Rendered:
     """Render a checked spec. `old` is the present slurm.conf: nodes in it keep their ports.
 
@@ -119,6 +128,8 @@ def render(
     head = COMMON.format(
         name=spec.name, controller=ports[CONTROLLER], slurm_user=slurm_user, root=folder.root
     )
+    # slurmctld does not look at AuthInfo when it speaks to slurmdbd, but at AccountingStoragePass
+    head += ACCOUNTING.format(port=ports[DATABASE], root=folder.root) if accounting else NO_ACCOUNTING
     nodes.sort(key=lambda node: node.name)
     lines = [*(_node_line(node) for node in nodes), *partitions]
     gres = [_gres_line(node, folder) for node in nodes if node.flavor.gpu_count]
@@ -128,6 +139,11 @@ def render(
         tuple(nodes),
         frozenset(node.name for node in leaving),
     )
+
+
+def tells_accounting(text: str) -> bool:
+    """Whether a slurm.conf names a slurmdbd."""
+    return "accounting_storage/slurmdbd" in text
 
 
 def _default(spec: ClusterSpec, old: str) -> str:

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from clusters.drivers.local import daemons, files, folder, names, planes, unix
+from clusters.drivers.local import accounting_store, daemons, files, folder, names, planes, unix
 from clusters.drivers.local.folder import ClusterFolder
 from clusters.drivers.local.ledger import CLUSTER, INSTALLATION
 from portal.lib.errors import FreeholdError, TemporaryError
@@ -49,7 +49,8 @@ def stop_all(data: Path) -> int:
         raise TemporaryError("StillStopping", "Some processes of the local clusters still end.")
     control = planes.search(_planes(data))
     planes.end(control)
-    return len(found) + ended + len(control)
+    # last: slurmctld still told it what it knew
+    return len(found) + ended + len(control) + accounting_store.stop_all(data)
 
 
 def remove_all(data: Path) -> int:
@@ -62,7 +63,7 @@ def remove_all(data: Path) -> int:
         if cluster.gids:
             unix.remove_group(cluster.group)
         files.remove_tree(cluster.folder.root)
-    for name in ("planes", "site"):
+    for name in ("planes", "site", "accounting"):
         if (data / name).is_dir():
             files.remove_tree(data / name)
     return len(clusters)

@@ -1,0 +1,218 @@
+"""The accounts step: the tenant as an account of Slurm's, and each of its accounts as a user of that.
+
+Made by Slurm's own user through sacctmgr: nobody else may before there is an administrator. It runs beside
+the pass, since each of its commands takes half a second.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+import shutil
+import subprocess
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from clusters.drivers.local import (
+    accounting_books,
+    accounting_store,
+    daemons,
+    files,
+    folder,
+    names,
+    slurm_plan,
+)
+from clusters.drivers.local.accounting_books import Books
+from clusters.drivers.local.accounting_store import BOOKS
+from clusters.drivers.local.daemons import PATH, Daemon
+from clusters.drivers.local.folder import ClusterFolder
+from clusters.drivers.local.guard import guarded
+from clusters.drivers.local.settings import LocalSettings
+from clusters.drivers.local.slurmconf import tells_accounting
+from clusters.provisioning.steps import AccountSpec, ClusterSpec, Observed, StepContext
+from portal.lib.errors import PermanentError, TemporaryError
+from portal.lib.types import JSONDict
+
+PROGRAM = "sacctmgr"
+SLUG = re.compile(r"[a-z0-9]([a-z0-9-]{0,60}[a-z0-9])?")
+BELIEVED = 60.0  # seconds for which what was seen need not be looked at again
+PATIENCE = 600.0  # seconds until a user whose jobs still ran is tried again
+ADMINISTRATOR = "Administrator"
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """Users of the tenant's account as slurmdbd lists them: name to level of administration."""
+
+    users: dict[str, str]
+
+    def missing(self, spec: ClusterSpec) -> list[AccountSpec]:
+        return [
+            account
+            for account in spec.accounts
+            if account.active and self.users.get(account.name) not in _levels(account)
+        ]
+
+    def leaving(self, spec: ClusterSpec) -> list[str]:
+        staying = {account.name for account in spec.accounts if account.active}
+        return sorted(name for name in self.users if names.ACCOUNT.fullmatch(name) and name not in staying)
+
+
+class AccountsStep:
+    """local: users of slurmdbd follow the accounts of the cluster, also out of it."""
+
+    name = "accounts"
+    component = "Slurm"
+    needs: tuple[str, ...] = ("accounting", "identity")
+    deadline = dt.timedelta(minutes=5)
+
+    def __init__(self, settings: LocalSettings) -> None:
+        self._settings = settings
+
+    def describe(self, spec: ClusterSpec) -> tuple[str, ...]:
+        """One line per thing that this step will make, for the plan on the approval page."""
+        return (f"Slurm account {slurm_account(spec)} with the cluster's accounts as its users",)
+
+    @guarded
+    def observe(self, ctx: StepContext) -> Observed:
+        """Ask slurmdbd, but not for what was seen a moment ago."""
+        names.check_cluster(ctx.spec)
+        books = accounting_books.of(self._settings, ctx.spec)
+        record = _read(books) if folder.is_ours(books.place, ctx.spec) else None
+        if record is None:
+            return Observed(exists=False)
+        if _is_at_work(books):
+            return Observed(
+                exists=True, in_sync=True, reason="AccountsDiffer", message="They are being made."
+            )
+        facts = {"account": slurm_account(ctx.spec)}
+        is_asked = record.get("wanted") == _digest(ctx.spec)
+        if is_asked and time.time() - record.get("seen", 0) < BELIEVED:
+            return Observed(exists=True, in_sync=True, ready=True, facts=facts)
+        seen = _look(ctx, self._home(ctx), books)
+        wrong = [account.name for account in seen.missing(ctx.spec)]
+        # a user whose jobs still run cannot be removed: that holds nobody up, and is tried again later
+        if not is_asked or time.time() - record.get("asked", 0) > PATIENCE:
+            wrong += seen.leaving(ctx.spec)
+        if wrong:
+            message = f"To be made or removed in Slurm: {', '.join(sorted(wrong))}."
+            return Observed(exists=True, reason="AccountsDiffer", message=message, facts=facts)
+        _write(books, {**record, "wanted": _digest(ctx.spec), "seen": time.time()})
+        return Observed(exists=True, in_sync=True, ready=True, facts=facts)
+
+    @guarded
+    def apply(self, ctx: StepContext) -> None:
+        """Start sacctmgr with what differs."""
+        names.check(ctx.spec, system_user=self._settings.system_user)
+        books, home = accounting_books.of(self._settings, ctx.spec), self._home(ctx)
+        if not folder.is_ours(books.place, ctx.spec):
+            raise TemporaryError("ClusterMissing", "The cluster's books do not exist yet.")
+        with folder.alone(books.place):
+            if _is_at_work(books):
+                return
+            seen = _look(ctx, home, books)
+            _write(books, {"wanted": _digest(ctx.spec), "asked": time.time()})
+            if commands := _commands(ctx.spec, seen):
+                _start(ctx, home, books, commands)
+
+    @guarded
+    def remove(self, ctx: StepContext) -> None:
+        """Forget what was asked; users and account go with the database."""
+        names.check_cluster(ctx.spec)
+        books = accounting_books.of(self._settings, ctx.spec)
+        if folder.is_ours(books.place, ctx.spec):
+            _path(books).unlink(missing_ok=True)
+
+    def _home(self, ctx: StepContext) -> ClusterFolder:
+        return folder.of(self._settings.clusters, ctx.spec)
+
+
+def slurm_account(spec: ClusterSpec) -> str:
+    """The tenant's account in Slurm. Raises PermanentError BadName."""
+    if not SLUG.fullmatch(spec.tenant):
+        raise PermanentError(
+            "BadName", "The tenant's short name is no account name of Slurm's.", hint="Correct it."
+        )
+    return f"tenant-{spec.tenant}" if spec.tenant == "root" else spec.tenant  # root is Slurm's own
+
+
+def _levels(account: AccountSpec) -> tuple[str, ...]:
+    return (ADMINISTRATOR,) if account.kind == "administrator" else ("None",)
+
+
+def _commands(spec: ClusterSpec, seen: _Seen) -> str:
+    where, missing = f"Account={slurm_account(spec)} Cluster={spec.name}", seen.missing(spec)
+    lines: list[str] = []
+    if missing and not seen.users:
+        lines.append(f"add account {slurm_account(spec)} Cluster={spec.name} Description={spec.tenant}")
+    for level in (ADMINISTRATOR, "None"):
+        mine = [account.name for account in missing if level in _levels(account)]
+        if new := [name for name in mine if name not in seen.users]:
+            lines.append(f"add user {','.join(new)} {where} AdminLevel={level}")
+        if old := [name for name in mine if name in seen.users]:
+            lines.append(f"modify user where name={','.join(old)} set AdminLevel={level}")
+    # one by one: of several, one with jobs would keep all
+    lines += [f"remove user where name={name}" for name in seen.leaving(spec)]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _look(ctx: StepContext, home: ClusterFolder, books: Books) -> _Seen:
+    if not home.conf.exists() or not tells_accounting(home.conf.read_text(encoding="utf-8")):
+        raise TemporaryError("AccountingStarting", "Slurm is not told of its accounting yet.")
+    command = [PROGRAM, "-nP", "show", "user", "withassoc", "format=user,adminlevel,account,cluster"]
+    try:
+        done = subprocess.run(
+            command,
+            check=True,
+            capture_output=True,
+            text=True,
+            timeout=20,
+            env={"PATH": PATH, "SLURM_CONF": str(home.conf)},
+            user=books.store.uid,
+            group=books.store.gid,
+            extra_groups=(ctx.spec.gid,),
+        )
+    except subprocess.SubprocessError as error:
+        raise TemporaryError("AccountingDown", "slurmdbd does not list its users.") from error
+    mine = (slurm_account(ctx.spec), ctx.spec.name)
+    rows = [line.split("|") for line in done.stdout.splitlines()]
+    return _Seen({row[0]: row[1] for row in rows if tuple(row[2:4]) == mine})
+
+
+def _start(ctx: StepContext, home: ClusterFolder, books: Books, commands: str) -> None:
+    store, path = books.store, books.root / "run" / "accounts.txt"
+    files.write_atomic(path, commands.encode(), uid=store.uid, gid=store.gid)
+    program = shutil.which(PROGRAM, path=PATH) or PROGRAM
+    daemon = Daemon(
+        PROGRAM,
+        ("/bin/sh", "-c", 'exec "$0" -i -Q <"$1"', program, str(path)),
+        store.uid,
+        store.gid,
+        _digest(ctx.spec),
+        groups=(ctx.spec.gid,),
+        environment=((BOOKS, str(books.root)), ("SLURM_CONF", str(home.conf))),
+    )
+    daemons.start(daemon, conf=None, log=books.root / "log")
+
+
+def _is_at_work(books: Books) -> bool:
+    found = accounting_store.search(str(books.root), books.store.uid)
+    return any(one.role == PROGRAM for one in found)
+
+
+def _digest(spec: ClusterSpec) -> str:
+    active = sorted(f"{account.kind} {account.name}" for account in spec.accounts if account.active)
+    return slurm_plan.digest(slurm_account(spec).encode(), *map(str.encode, active))
+
+
+def _path(books: Books) -> Path:
+    return books.root / "accounts.json"
+
+
+def _read(books: Books) -> JSONDict | None:
+    return files.read_json(_path(books))
+
+
+def _write(books: Books, record: JSONDict) -> None:
+    files.write_json(_path(books), record)
