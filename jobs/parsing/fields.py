@@ -13,6 +13,7 @@ from jobs.parsing.gpus import parse_gpus
 from jobs.parsing.memory import parse_memory
 from jobs.parsing.names import parse_line
 from jobs.parsing.numbers import grouped
+from jobs.parsing.paths import parse_any_path
 from jobs.parsing.refusal import Refusal
 from jobs.parsing.time_limit import parse_time_limit
 
@@ -20,13 +21,12 @@ MOST_NODES = 10_000
 MOST_TASKS = 1_000_000
 MOST_CPUS = 4096
 LONGEST_WORD = 120
-LONGEST_PATH = 1000
 LONGEST_DEPENDENCY = 1000
 LONGEST_COMMENT = 900  # Slurm takes 1024 with our mark
 
 Reader = Callable[[str], object | None]
 _WORD = re.compile(r"[^\s,;|&<>'\"\\]+")
-_DEPENDENCY = re.compile(r"[a-z]+(?::[0-9_+]+)*(?:[,?][a-z]+(?::[0-9_+]+)*)*", re.ASCII)
+_DEPENDENCY = re.compile(r"[a-z]+(?::[0-9_+*]+)*(?:[,?][a-z]+(?::[0-9_+*]+)*)*", re.ASCII)
 
 
 def parse_count(text: str, *, most: int) -> int | None:
@@ -47,17 +47,9 @@ def parse_word(text: str) -> str | None:
     return word
 
 
-def parse_path(text: str) -> str | None:
-    """A path, absolute or below the working directory, or None for blank. Raises Refusal."""
-    path = parse_line(text, longest=LONGEST_PATH)
-    if path is not None and ".." in path.split("/"):
-        raise Refusal(_("Write the path without .."))
-    return path
-
-
 def parse_directory(text: str) -> str | None:
     """An absolute path, or None for blank. Raises Refusal."""
-    path = parse_path(text)
+    path = parse_any_path(text)
     if path is not None and not path.startswith("/"):
         raise Refusal(_("Write a full path that begins with /."))
     return path
@@ -88,8 +80,8 @@ READERS: Mapping[str, Reader] = {
     "time_limit_minutes": parse_time_limit,
     "array": _array_text,
     "working_directory": parse_directory,
-    "stdout": parse_path,
-    "stderr": parse_path,
+    "stdout": parse_any_path,
+    "stderr": parse_any_path,
     "account": parse_word,
     "qos": parse_word,
     "reservation": parse_word,

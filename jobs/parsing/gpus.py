@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Literal
 
 from django.utils.translation import gettext as _
@@ -36,3 +37,33 @@ def show_gpus(request: GpuRequest | None) -> str:
     model = f" x {request.model}" if request.model else ""
     each = _("%(gpus)s per node") if request.per == "node" else _("%(gpus)s in all")
     return each % {"gpus": f"{request.count}{model}"}
+
+
+def without_gpus(gres: str) -> str:
+    """A list of generic resources without its GPUs."""
+    return ",".join(one for one in gres.split(",") if one.partition(":")[0].partition("=")[0] != "gpu")
+
+
+def wanted_gpus(values: Mapping[str, object]) -> list[tuple[str, GpuRequest]]:
+    """(field, request per node or per job) of the form's field and of sbatch's options.
+
+    What counts by socket or task is left out: how many that is depends on the nodes.
+    """
+    told = values.get("gpus")
+    found = [("gpus", told)] if isinstance(told, GpuRequest) else []
+    found += [("gpus_per_node", one) for one in _several(str(values.get("gpus_per_node") or ""), "node")]
+    found += [("gpus_per_job", one) for one in _several(str(values.get("gpus_per_job") or ""), "job")]
+    for text in str(values.get("gres") or "").split(","):
+        kind, _colon, rest = text.replace("=", ":").partition(":")
+        if kind == "gpu":
+            last = rest.rpartition(":")[2]
+            whole = rest if last.isdigit() else f"{rest}:1".removeprefix(":")
+            found += [("gres", one) for one in _several(whole, "node")]
+    return found
+
+
+def _several(text: str, per: Literal["node", "job"]) -> list[GpuRequest]:
+    try:
+        return [request for one in text.split(",") if (request := parse_gpus(one, per=per))]
+    except Refusal:  # with a unit, or more than there can be: Slurm says so
+        return []

@@ -1,13 +1,27 @@
-"""Paths of output files with Slurm's patterns written out, for API versions that do not do it."""
+"""Paths of files: as people type them, and with Slurm's patterns written out where the API does not."""
 
 from __future__ import annotations
 
 import posixpath
 import re
 
+from django.utils.translation import gettext as _
+
 from clusters.clients.slurmrest.models import JobRecord
+from jobs.parsing.names import parse_line
+from jobs.parsing.refusal import Refusal
+
+LONGEST_PATH = 1000
 
 _PATTERN = re.compile(r"%(\d{0,2})([%A-Za-z])", re.ASCII)
+
+
+def parse_any_path(text: str) -> str | None:
+    """A path, absolute or below the working directory, or None for blank. Raises Refusal."""
+    path = parse_line(text, longest=LONGEST_PATH)
+    if path is not None and ".." in path.split("/"):
+        raise Refusal(_("Write the path without .."))
+    return path
 
 
 def output_paths(record: JobRecord) -> tuple[str, str]:

@@ -42,6 +42,13 @@ def parse_script(text: str, *, typed: bool = False) -> Script:
     return Script(text, tuple(notes))
 
 
+def wrap(command: str) -> Script:
+    """A command as the script that sbatch --wrap makes of it. Raises Refusal."""
+    if not command.strip():
+        raise Refusal(_("Write the command."))
+    return parse_script(f"#!/bin/sh\n# made from one command\n\n{command}\n", typed=True)
+
+
 def parse_upload(content: bytes) -> Script:
     """An uploaded file as a script. Raises Refusal."""
     if len(content) > LARGEST:

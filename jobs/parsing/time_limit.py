@@ -27,7 +27,7 @@ def parse_time_limit(text: str) -> Limit:
         return None
     if word.upper() in {"UNLIMITED", "INFINITE"}:
         return UNLIMITED
-    seconds = _seconds(word)
+    seconds = seconds_of(word)
     if seconds is None:
         raise Refusal(_("This is not a time limit. %(forms)s") % {"forms": FORMS})
     minutes = -(-seconds // 60)
@@ -36,7 +36,8 @@ def parse_time_limit(text: str) -> Limit:
     return minutes or UNLIMITED
 
 
-def _seconds(word: str) -> int | None:
+def seconds_of(word: str) -> int | None:
+    """Of a text in one of the forms; None for any other."""
     if match := _DAYS.fullmatch(word):
         days, hours, minutes, seconds = (int(part or 0) for part in match.groups())
         return ((days * 24 + hours) * 60 + minutes) * 60 + seconds

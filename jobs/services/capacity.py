@@ -11,6 +11,7 @@ from django.utils.translation import ngettext
 from clusters.models import Cluster, Node, SlurmEndpoint, StepState
 from jobs.models import Partition
 from jobs.parsing.numbers import short
+from jobs.parsing.options.table import Target
 
 DEFAULT_ARRAY_SIZE = 1001  # Slurm's own default of MaxArraySize
 
@@ -54,6 +55,13 @@ class ClusterView:
     max_array_size: int
     observed_at: dt.datetime | None = None
     unreachable_since: dt.datetime | None = None
+    api: str = ""  # "v0.0.38"
+    release: str = ""  # "22.05.8"
+
+    @property
+    def target(self) -> Target:
+        """For which client of Slurm a script is read."""
+        return Target.of(self.api, self.release)
 
     @property
     def default(self) -> PartitionView | None:
@@ -79,6 +87,8 @@ def view_of(cluster: Cluster) -> ClusterView:
         max_array_size=_max_array_size(cluster),
         observed_at=endpoint.observed_at if endpoint else None,
         unreachable_since=endpoint.unreachable_since if endpoint else None,
+        api=endpoint.api_version if endpoint else "",
+        release=endpoint.release if endpoint else "",
     )
 
 

@@ -9,6 +9,7 @@ from django.utils.translation import ngettext
 
 from clusters.clients.slurmrest.models import GpuRequest, Unlimited
 from jobs.parsing.array import parse_array
+from jobs.parsing.gpus import wanted_gpus
 from jobs.parsing.memory import show_memory
 from jobs.parsing.refusal import Refusal
 from jobs.parsing.time_limit import show_time_limit
@@ -22,13 +23,22 @@ def check(values: Mapping[str, object], view: ClusterView) -> dict[str, str]:
     problems = dict(_memory_kinds(values)) | dict(_array(values, view))
     if not view.partitions:
         return problems
-    name = values.get("partition")
-    partition = view.find(name if isinstance(name, str) else None)
-    if partition is None:
+    named = values.get("partition")
+    names = named.split(",") if isinstance(named, str) else [None]
+    chosen = [view.find(name) for name in names]
+    if None in chosen:
         there = ", ".join(known.name for known in view.partitions)
+        missing = names[chosen.index(None)]
         told = _("There is no partition %(name)s here. There are: %(there)s.")
-        told = told if name else _("Choose one of: %(there)s.")
-        return problems | {"partition": told % {"name": name, "there": there}}
+        told = told if missing else _("Choose one of: %(there)s.")
+        return problems | {"partition": told % {"name": missing, "there": there}}
+    # of several partitions the first that fits is taken, so a reason holds if it holds in each of them
+    found = [_in_partition(values, partition) for partition in chosen if partition is not None]
+    return problems | (found[-1] if all(found) else {})
+
+
+def _in_partition(values: Mapping[str, object], partition: PartitionView) -> dict[str, str]:
+    problems: dict[str, str] = {}
     if not partition.is_open:
         told = _("Partition %(name)s takes no jobs at the moment.")
         problems["partition"] = told % {"name": partition.name}
@@ -43,8 +53,12 @@ def _number(values: Mapping[str, object], name: str) -> int | None:
 
 
 def _memory_kinds(values: Mapping[str, object]) -> Problems:
-    if values.get("memory_mib") is not None and values.get("memory_per_cpu_mib") is not None:
+    fields = ("memory_mib", "memory_per_cpu_mib", "memory_per_gpu_mib")
+    told = [name for name in fields if values.get(name) is not None]
+    if told == ["memory_mib", "memory_per_cpu_mib"]:
         yield "memory_mib", _("Memory per node and memory per CPU cannot both be set. Keep one of them.")
+    elif len(told) > 1:
+        yield told[0], _("Memory per node, per CPU and per GPU cannot be set together. Keep one of them.")
 
 
 def _array(values: Mapping[str, object], view: ClusterView) -> Problems:
@@ -84,29 +98,24 @@ def _cpus(values: Mapping[str, object], partition: PartitionView) -> Problems:
 
 
 def _gpus(values: Mapping[str, object], partition: PartitionView) -> Problems:
-    request = values.get("gpus")
-    if not isinstance(request, GpuRequest):
-        return
+    for name, request in wanted_gpus(values):
+        yield from ((name, message) for message in _gpu_problems(request, partition))
+
+
+def _gpu_problems(request: GpuRequest, partition: PartitionView) -> Iterator[str]:
     if not partition.node_gpus and not partition.gpus:
-        yield "gpus", _("Partition %(name)s has no GPUs.") % {"name": partition.name}
+        yield _("Partition %(name)s has no GPUs.") % {"name": partition.name}
     elif request.model and partition.gpu_models and request.model not in partition.gpu_models:
-        yield (
-            "gpus",
-            _("Partition %(name)s has no %(model)s, but %(models)s.")
-            % {
-                "name": partition.name,
-                "model": request.model,
-                "models": ", ".join(partition.gpu_models),
-            },
-        )
+        there = {"model": request.model, "models": ", ".join(partition.gpu_models)}
+        yield _("Partition %(name)s has no %(model)s, but %(models)s.") % {"name": partition.name, **there}
     elif request.per == "node" and partition.node_gpus and request.count > partition.node_gpus:
         told = _("The nodes of %(name)s have %(count)d GPUs each.")
         if partition.total_nodes > 1:
             told = _("The nodes of %(name)s have %(count)d GPUs each. Ask for more nodes.")
-        yield "gpus", told % {"name": partition.name, "count": partition.node_gpus}
+        yield told % {"name": partition.name, "count": partition.node_gpus}
     elif request.per == "job" and partition.gpus and request.count > partition.gpus:
         told = _("Partition %(name)s has %(count)d GPUs in all.")
-        yield "gpus", told % {"name": partition.name, "count": partition.gpus}
+        yield told % {"name": partition.name, "count": partition.gpus}
 
 
 def _memory(values: Mapping[str, object], partition: PartitionView) -> Problems:

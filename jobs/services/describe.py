@@ -2,45 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import msgspec
+from django.utils.text import format_lazy
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from clusters.clients.slurmrest.models import GpuRequest, Unlimited
 from jobs.parsing.array import parse_array
-from jobs.parsing.gpus import show_gpus
+from jobs.parsing.gpus import show_gpus, wanted_gpus
 from jobs.parsing.memory import show_memory
+from jobs.parsing.moments import show_moment
+from jobs.parsing.options.export import Export
 from jobs.parsing.time_limit import show_time_limit
 from jobs.services.capacity import ClusterView
 from jobs.services.drafts import Draft
+from jobs.services.labels import LABELS
 from portal.lib.types import JSONDict, Words
 
-LABELS: dict[str, Words] = {
-    "name": _("Name"),
-    "partition": _("Partition"),
-    "nodes": _("Nodes"),
-    "tasks": _("Tasks"),
-    "cpus_per_task": _("CPUs per task"),
-    "gpus": _("GPUs"),
-    "memory_mib": _("Memory per node"),
-    "memory_per_cpu_mib": _("Memory per CPU"),
-    "time_limit_minutes": _("Time limit"),
-    "array": _("Array"),
-    "working_directory": _("Working directory"),
-    "stdout": _("Output file"),
-    "stderr": _("Error file"),
-    "account": _("Slurm account"),
-    "qos": _("QOS"),
-    "reservation": _("Reservation"),
-    "dependency": _("Dependency"),
-    "comment": _("Comment"),
+__all__ = ["LABELS", "Line", "as_typed", "gpu_hours", "of_draft", "of_request"]
+_UNSAID = {
+    ("hold", "False"),
+    ("min_cpus", "1"),
+    ("oom_kill_step", "configured"),
+}  # nobody asked for it, and it changes nothing
+_ORIGINS = {
+    "form": _("form"),
+    "default": _("default"),
+    "sbatch": _("as sbatch does"),
+    "Slurm's default": _("Slurm's default"),
 }
-
-
-_ORIGINS = {"form": _("form"), "default": _("default"), "Slurm's default": _("Slurm's default")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +42,7 @@ class Line:
 
     label: Words
     value: str
-    origin: str  # form, line 3, default, Slurm's default: kept and told to programs as it is
+    origin: str  # form, line 3, default, sbatch, Slurm's default: kept and told to programs as it is
 
     @property
     def source(self) -> str:
@@ -61,12 +54,20 @@ class Line:
 
 def of_request(request: JSONDict, origins: Mapping[str, str]) -> list[Line]:
     """What was sent, as it was kept."""
+    lines = _lines(_unpacked(request), origins)
+    for index, part in enumerate(request.get("components", ()), start=1):
+        lines += _lines(_unpacked(part), origins, component=index)
+    return lines
+
+
+def _unpacked(request: JSONDict) -> JSONDict:
     values = dict(request)
     if isinstance(values.get("gpus"), dict):
         values["gpus"] = msgspec.convert(values["gpus"], GpuRequest)
-    if values.get("time_limit_minutes") == Unlimited.UNLIMITED.value:
-        values["time_limit_minutes"] = Unlimited.UNLIMITED
-    return _lines(values, origins)
+    for name in ("time_limit_minutes", "time_min_minutes"):
+        if values.get(name) == Unlimited.UNLIMITED.value:
+            values[name] = Unlimited.UNLIMITED
+    return values
 
 
 def of_draft(draft: Draft, view: ClusterView) -> list[Line]:
@@ -83,44 +84,80 @@ def of_draft(draft: Draft, view: ClusterView) -> list[Line]:
     if "stdout" not in draft.values:
         pattern = "slurm-%A_%a.out" if "array" in draft.values else "slurm-%j.out"
         lines.append(Line(LABELS["stdout"], pattern, "Slurm's default"))
+    for index, part in enumerate(draft.more, start=1):
+        lines += _lines(part, draft.origins, component=index)
+    return lines + list(_of_environment(draft))
+
+
+def _of_environment(draft: Draft) -> Iterator[Line]:
+    """By name only: values may be secret."""
+    if draft.export is not None:
+        yield Line(_("Environment"), _export_text(draft.export), draft.origins.get("export", ""))
+    if draft.login_environment:
+        yield Line(_("Environment"), gettext("of a login"), draft.origins.get("get_user_env", ""))
     if draft.environment:
-        lines.append(Line(_("Environment"), ", ".join(sorted(draft.environment)), "form"))
-    return lines
+        yield Line(_("Environment"), ", ".join(sorted(draft.environment)), "form")
+
+
+def _export_text(rule: Export) -> str:
+    names = [*rule.keeps, *(name for name, _value in rule.sets)]
+    return ", ".join((["ALL"] if rule.everything else []) + names) or rule.text
 
 
 def gpu_hours(draft: Draft, view: ClusterView) -> float | None:
     """The most that it can use, over all tasks of an array; None without GPUs or without a time limit."""
-    request, limit = draft.values.get("gpus"), draft.values.get("time_limit_minutes")
+    limit = draft.values.get("time_limit_minutes")
     partition = view.find(str(draft.values["partition"])) if "partition" in draft.values else view.default
     if limit is None and partition is not None:
         limit = partition.default_time
-    if not isinstance(request, GpuRequest) or not isinstance(limit, int):
+    wanted = [request for _name, request in wanted_gpus(draft.values)]
+    if not wanted or not isinstance(limit, int):
         return None
-    nodes = draft.values.get("nodes")
-    count = request.count * (nodes if request.per == "node" and isinstance(nodes, int) else 1)
+    told = draft.values.get("max_nodes") or draft.values.get("nodes")
+    nodes = told if isinstance(told, int) else 1
+    count = max(request.count * (nodes if request.per == "node" else 1) for request in wanted)
     array = parse_array(str(draft.values["array"])) if "array" in draft.values else None
     return count * limit / 60 * (array.count if array else 1)
 
 
-def _lines(values: Mapping[str, object], origins: Mapping[str, str]) -> list[Line]:
-    return [
-        Line(label, _show(name, values[name]), origins.get(name, "default"))
-        for name, label in LABELS.items()
-        if values.get(name) is not None
-    ]
+def _lines(
+    values: Mapping[str, object], origins: Mapping[str, str], *, component: int | None = None
+) -> list[Line]:
+    lines: list[Line] = []
+    for name, label in LABELS.items():
+        value = values.get(name)
+        if value is None or (name, str(value)) in _UNSAID:
+            continue
+        key, shown = name, label
+        if component is not None:
+            key, shown = f"{component}.{name}", format_lazy("{} {}: {}", _("Component"), component + 1, label)
+        lines.append(Line(shown, _show(name, value), origins.get(key, "default")))
+    return lines
 
 
 def _show(name: str, value: object) -> str:
     if isinstance(value, GpuRequest):
         return show_gpus(value)
-    if name.startswith("memory") and isinstance(value, int):
-        return show_memory(value)
-    if name == "time_limit_minutes" and isinstance(value, int | Unlimited):
-        return show_time_limit(value)
+    if isinstance(value, bool):
+        return gettext("yes") if value else gettext("no")
+    if isinstance(value, int | Unlimited):
+        return _show_number(name, value)
+    if isinstance(value, list | tuple):
+        return ", ".join(map(str, value)) or gettext("none")
     if name == "array" and isinstance(value, str):
         array = parse_array(value)
         return f"{value}: {array.preview}" if array else value
     return str(value)
+
+
+def _show_number(name: str, value: int | Unlimited) -> str:
+    if name in {"time_limit_minutes", "time_min_minutes"}:
+        return show_time_limit(value)
+    if isinstance(value, Unlimited):
+        return ""
+    if name in {"begin", "deadline"}:
+        return show_moment(value)
+    return show_memory(value) if name.endswith("_mib") else str(value)
 
 
 def as_typed(name: str, value: object) -> str:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
 
 from django.utils.text import format_lazy
 from django.utils.translation import gettext as _
 
+from jobs.parsing.client import TAKES_THE_PLACE_OF, problems_of, work_out
 from jobs.parsing.environment import parse_environment
 from jobs.parsing.fields import READERS
+from jobs.parsing.gpus import without_gpus
+from jobs.parsing.options import Target
+from jobs.parsing.options.export import Export
 from jobs.parsing.refusal import Refusal
-from jobs.parsing.sbatch import Directives, Problem, read_directives
-from jobs.parsing.script import Script, parse_script, parse_upload
+from jobs.parsing.sbatch import Directives, Found, Problem, read_directives
+from jobs.parsing.script import Script, parse_script, parse_upload, wrap
 from jobs.services.capacity import ClusterView
 from jobs.services.checks import check
 from portal.lib.errors import BadInput
@@ -20,6 +24,8 @@ from portal.lib.types import Words
 
 FROM_FORM = "form"
 BY_DEFAULT = "default"
+BY_SBATCH = "sbatch"  # worked out from other values, as the sbatch client does
+_SPECIAL = ("export", "get_user_env")  # of the environment
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,17 +37,25 @@ class Typed:
     upload: bytes | None = None
     upload_name: str = ""
     environment: str = ""
+    wrap: str = ""  # one command in the place of a script, as by sbatch --wrap
 
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A request that may be sent. `origins` says for each value: form, line 3, default."""
+    """A request that may be sent. `origins` says for each value: form, line 3, default.
+
+    `more` are the further components of a heterogeneous job; their origins are named "1.nodes".
+    """
 
     values: Mapping[str, object]
     origins: Mapping[str, str]
     script: str
     environment: Mapping[str, str]
     notes: tuple[Words, ...] = ()  # lazy: kept in English, shown in the reader's language
+    more: tuple[Mapping[str, object], ...] = ()
+    export: Export | None = None  # of the script's --export
+    login_environment: bool = False  # of the script's --get-user-env
+    target: Target = field(default_factory=Target)
 
 
 class DraftRefused(BadInput):
@@ -58,27 +72,86 @@ def read_draft(typed: Typed, view: ClusterView) -> Draft:
     values = _read_fields(typed.fields, problems)
     script = _read_script(typed, problems)
     environment = _read_environment(typed.environment, problems)
-    directives = read_directives(script.text) if script else Directives()
+    directives = read_directives(script.text, view.target) if script else Directives()
     origins = dict.fromkeys(values, FROM_FORM)
-    for name, found in directives.values.items():
-        if name not in values and name not in problems and found.value is not None:
-            values[name] = found.value
-            origins[name] = f"line {found.line}"
-    for name, message in check(values, view).items():
-        problems.setdefault(name, _with_origin(message, origins.get(name)))
+    told_by_form = {*values, *problems}
+    _merge(values, origins, directives.values, told_by_form)
+    if "name" not in values and "name" not in problems:
+        values["name"], origins["name"] = _default_name(typed), BY_DEFAULT
+    special = {name: values.pop(name, None) for name in _SPECIAL}
+    form = {name: values[name] for name, origin in origins.items() if origin == FROM_FORM}
+    more = _components(directives, view, form | {"name": values.get("name")}, origins, problems)
+    if more and "array" in values:
+        problems.setdefault("array", _("A job of several components cannot be an array."))
+    _judge(values, view, origins, problems)
     if directives.problems:
         problems.setdefault("script", " ".join(str(problem) for problem in directives.problems[:5]))
     if problems or script is None:
         raise DraftRefused(problems, lines=tuple(directives.problems))
-    if "name" not in values:
-        values["name"], origins["name"] = _default_name(typed), BY_DEFAULT
+    for name in work_out(values, view.target):
+        origins.setdefault(name, BY_SBATCH)
+    rule = special["export"]
     return Draft(
         values=values,
         origins=origins,
         script=script.text,
         environment=environment,
         notes=(*script.notes, *(format_lazy("{}", note) for note in directives.notes)),
+        more=more,
+        export=rule if isinstance(rule, Export) else None,
+        login_environment=bool(special["get_user_env"]),
+        target=view.target,
     )
+
+
+def _merge(
+    values: dict[str, object],
+    origins: dict[str, str],
+    found: Mapping[str, Found],
+    told: Set[str] = frozenset(),
+) -> None:
+    """The script's values where the form tells nothing of the same thing."""
+    covered = {*told, *(name for field in told for name in TAKES_THE_PLACE_OF.get(field, ()))}
+    for name, one in found.items():
+        value = without_gpus(str(one.value)) if name == "gres" and "gpus" in told else one.value
+        if name not in covered and value not in {None, ""}:
+            values[name] = value
+            origins[name] = f"line {one.line}"
+
+
+def _components(
+    directives: Directives,
+    view: ClusterView,
+    form: Mapping[str, object],
+    origins: dict[str, str],
+    problems: dict[str, str],
+) -> tuple[Mapping[str, object], ...]:
+    """The further components; what is told in the form holds for each of them."""
+    parts: list[Mapping[str, object]] = []
+    for index, found in enumerate(directives.more, start=1):
+        values = dict(form)
+        own = {name: origins.get(name, BY_DEFAULT) for name in form}
+        _merge(values, own, found, set(form) - (set() if own.get("name") == FROM_FORM else {"name"}))
+        for name in _SPECIAL:
+            values.pop(name, None)
+        wrong: dict[str, str] = {}
+        _judge(values, view, own, wrong)
+        for name, message in wrong.items():
+            told = _("Component %(number)d: %(message)s") % {"number": index + 1, "message": message}
+            problems.setdefault(f"{index}.{name}", told)
+        for name in work_out(values, view.target):
+            own.setdefault(name, BY_SBATCH)
+        origins.update({f"{index}.{name}": origin for name, origin in own.items()})
+        parts.append(values)
+    return tuple(parts)
+
+
+def _judge(
+    values: dict[str, object], view: ClusterView, origins: Mapping[str, str], problems: dict[str, str]
+) -> None:
+    """What speaks against a request, by field; said before is said better."""
+    for name, message in [*check(values, view).items(), *problems_of(values, view.target)]:
+        problems.setdefault(name, _with_origin(message, origins.get(name)))
 
 
 def _read_fields(fields: Mapping[str, str], problems: dict[str, str]) -> dict[str, object]:
@@ -96,6 +169,8 @@ def _read_fields(fields: Mapping[str, str], problems: dict[str, str]) -> dict[st
 
 def _read_script(typed: Typed, problems: dict[str, str]) -> Script | None:
     try:
+        if typed.wrap:
+            return wrap(typed.wrap)
         if typed.upload is None:
             return parse_script(typed.script, typed=True)
     except Refusal as refusal:
@@ -124,7 +199,9 @@ def _with_origin(message: str, origin: str | None) -> str:
 
 
 def _default_name(typed: Typed) -> str:
-    """The file's name, as with sbatch; else a plain word."""
+    """The file's name, or "wrap", as with sbatch; else a plain word."""
+    if typed.wrap:
+        return "wrap"
     try:
         name = READERS["name"](typed.upload_name)
     except Refusal:

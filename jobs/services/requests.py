@@ -3,34 +3,80 @@
 from __future__ import annotations
 
 import json
+import posixpath
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 from django.utils.translation import gettext as _
 
-from clusters.clients.slurmrest.models import SubmitRequest
+from clusters.clients.slurmrest.models import JobSpec, SubmitRequest
 from clusters.models import SlurmIdentity, StepState
 from jobs.models import Submission
 from jobs.observer.marks import add_mark, split_mark
+from jobs.parsing.client_environment import component_variables, exported, is_of_client, job_variables
 from jobs.parsing.environment import safe_environment
-from jobs.services.drafts import BY_DEFAULT, Draft
+from jobs.services.drafts import BY_DEFAULT, FROM_FORM, Draft
 from portal.lib import crypto
 from portal.lib.errors import WrongState
 from portal.lib.types import JSONDict
 
-_NOT_KEPT = ("script", "environment")
+_NOT_KEPT = ("script", "environment", "components")
 
 
 def build(draft: Draft, *, identity: SlurmIdentity, mark: str) -> tuple[SubmitRequest, dict[str, str]]:
     """(request, where each of its values came from). What is blank is not in the request at all."""
-    home = home_of(identity)
+    return assemble(draft, account=identity.name, home=home_of(identity), mark=mark)
+
+
+def assemble(draft: Draft, *, account: str, home: str, mark: str) -> tuple[SubmitRequest, dict[str, str]]:
+    """As build, for an account whose home in the cluster is known."""
     values: dict[str, Any] = dict(draft.values)
     origins = dict(draft.origins)
+    is_from_form = origins.get("working_directory") == FROM_FORM
+    submit_directory = values["working_directory"] if is_from_form else home
     if "working_directory" not in values:
         values["working_directory"], origins["working_directory"] = home, BY_DEFAULT
+    values["working_directory"] = posixpath.join(home, values["working_directory"])
     values["comment"] = add_mark(values.get("comment"), mark)
-    environment = safe_environment(account=identity.name, home=home) | dict(draft.environment)
-    return SubmitRequest(script=draft.script, environment=environment, **values), origins
+    environment = exported(safe_environment(account=account, home=home), draft.environment, draft.export)
+    environment |= _of_client(draft, submit_directory)
+    parts = [_sendable(part, draft) for part in draft.more]
+    for part in parts:
+        part["working_directory"] = posixpath.join(
+            home, part.get("working_directory", values["working_directory"])
+        )
+    request = SubmitRequest(
+        script=draft.script,
+        environment=environment,
+        components=tuple(JobSpec(**part) for part in parts),
+        **_sendable(values, draft),
+    )
+    return request, origins
+
+
+def _of_client(draft: Draft, submit_directory: str) -> dict[str, str]:
+    """The variables that sbatch itself adds."""
+    found = job_variables(
+        draft.values,
+        draft.target,
+        submit_directory=submit_directory,
+        rule=draft.export,
+        login=draft.login_environment,
+    )
+    if not draft.more:
+        return found | component_variables(draft.values, draft.target)
+    for index, part in enumerate((draft.values, *draft.more)):
+        found |= component_variables(part, draft.target, component=index)
+    return found
+
+
+def _sendable(values: Mapping[str, Any], draft: Draft) -> dict[str, Any]:
+    """Without the layout of tasks where the API drops it: srun reads it from the environment."""
+    kept = dict(values)
+    if not draft.target.carries("distribution"):
+        kept.pop("distribution", None)
+    return kept
 
 
 def home_of(identity: SlurmIdentity) -> str:
@@ -46,19 +92,25 @@ def home_of(identity: SlurmIdentity) -> str:
 
 def to_json(request: SubmitRequest) -> JSONDict:
     """To be kept and shown: what is set, without script, environment values and our mark."""
-    built: JSONDict = msgspec.to_builtins(request)
-    # 0 is a value (all memory of the node), so nothing is dropped for being false
-    shown = {
-        name: value
-        for name, value in built.items()
-        if name not in _NOT_KEPT and value is not None and value is not False
-    }
+    shown = _set_values(request)
     comment, _ = split_mark(request.comment or "")
     shown.pop("comment", None)
     if comment:
         shown["comment"] = comment
+    if request.components:
+        shown["components"] = [_set_values(part) for part in request.components]
     shown["environment"] = sorted(request.environment)
     return shown
+
+
+def _set_values(spec: JobSpec) -> JSONDict:
+    """0 and False are values (all memory of the node, no requeue): only what is not set is left out."""
+    built: JSONDict = msgspec.to_builtins(spec)
+    return {
+        name: value
+        for name, value in built.items()
+        if name not in _NOT_KEPT and value is not None and not (name == "hold" and value is False)
+    }
 
 
 def seal_environment(request: SubmitRequest) -> bytes:
@@ -76,7 +128,9 @@ def own_environment(submission: Submission) -> dict[str, str]:
     """The values that the submitter typed, without the safe ones that every job gets."""
     values = unseal_environment(submission)
     safe = safe_environment(account=submission.identity.name, home=values.get("HOME", ""))
-    return {name: value for name, value in values.items() if safe.get(name) != value}
+    return {
+        name: value for name, value in values.items() if safe.get(name) != value and not is_of_client(name)
+    }
 
 
 def again(submission: Submission) -> SubmitRequest:

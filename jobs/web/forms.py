@@ -13,7 +13,6 @@ from django.utils.translation import gettext_lazy as _
 from jobs.parsing.fields import (
     LONGEST_COMMENT,
     LONGEST_DEPENDENCY,
-    LONGEST_PATH,
     LONGEST_WORD,
     MOST_CPUS,
     MOST_NODES,
@@ -21,6 +20,7 @@ from jobs.parsing.fields import (
 )
 from jobs.parsing.names import LONGEST_NAME
 from jobs.parsing.numbers import grouped
+from jobs.parsing.paths import LONGEST_PATH
 from jobs.parsing.script import LARGEST
 from jobs.services.capacity import ClusterView, PartitionView
 from jobs.services.describe import LABELS

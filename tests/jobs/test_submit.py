@@ -13,6 +13,7 @@ from clusters.clients.slurmrest import errors
 from clusters.models import Cluster, SlurmEndpoint
 from jobs.models import Job, Submission
 from jobs.observer.look import Memory, look
+from jobs.parsing.client_environment import is_of_client
 from jobs.services import submissions
 from jobs.services.drafts import Typed
 from portal.lib.errors import NotAllowed, WrongState
@@ -84,7 +85,9 @@ def test_blank_fields_send_no_keys_and_a_small_safe_environment(
     assert [getattr(request, name) for name in names] == [None] * len(names)
     assert request.working_directory == f"{HOMES}/{account}"
     assert request.environment["HOME"] == f"{HOMES}/{account}"
-    assert set(request.environment) == {"PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG"}
+    own = {name for name in request.environment if not is_of_client(name)}
+    assert own == {"PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG"}
+    assert request.environment["SLURM_SUBMIT_DIR"] == request.working_directory
 
 
 @case("U07")
@@ -137,7 +140,7 @@ def test_windows_line_ends_are_sent_as_unix_ones(
         ({"array": "1-1001"}, "largest task number here is 1,000"),
         ({"array": "%2"}, "tasks before % are missing"),
         ({"environment": "=x"}, "the name before = is missing"),
-        ({"script": SCRIPT.replace("\n", "\n#SBATCH --foo\n", 1)}, "Line 2: --foo is not handled here yet"),
+        ({"script": SCRIPT.replace("\n", "\n#SBATCH --foo\n", 1)}, "Line 2: sbatch has no option --foo"),
         ({"script": SCRIPT.replace("\n", "\n#SBATCH --nodes=9\n", 1)}, "asked for on line 2 of the script"),
     ],
 )
@@ -171,10 +174,10 @@ def test_the_form_beats_the_script_and_each_value_says_where_it_came_from(
     submission = Submission.objects.get()
     assert submission.origins["time_limit_minutes"] == "form"
     assert submission.origins["nodes"] == "line 2"
-    assert submission.origins["gpus"] == "line 3"
+    assert submission.origins["gres"] == "line 3"
     assert submission.origins["working_directory"] == "default"
     page = client.get(f"/t/aurora-lab/jobs/{submission.job_id}/").content.decode()
-    assert "1 x a100 per node" in page
+    assert "gpu:a100:1" in page
     assert "line 3" in page
 
 

@@ -20,12 +20,14 @@ _OBJECTS: Final = range(40, NEWEST)
 # a field that some API versions cannot carry: those that can
 CARRIED: Final[Mapping[str, tuple[range, ...]]] = {
     **dict.fromkeys(
-        ("node_sizes", "min_cpus", "tres_per_task", "tres_bind", "contiguous", "overcommit", "reboot"),
+        ("node_sizes", "min_nodes", "tres_per_task", "tres_bind", "contiguous", "overcommit", "reboot"),
         (_OBJECTS,),
     ),
     **dict.fromkeys(
         ("switches", "switches_wait", "network", "extra", "selinux_context", "container_id"), (_OBJECTS,)
     ),
+    "distribution": (_OBJECTS,),  # taken and dropped by Slurm 22.05
+    "warning_batch": (_OBJECTS,),
     "batch_constraint": (_OBJECTS,),  # kills slurmrestd of Slurm 22.05
     "cores_per_socket": (range(36, 41), range(45, NEWEST)),
     "step_manager": (range(41, NEWEST),),

@@ -25,7 +25,6 @@ RENAMED: Final[Mapping[str, str]] = {
     "memory_mib": "memory_per_node",
     "memory_per_cpu_mib": "memory_per_cpu",
     "memory_per_gpu_mib": "memory_per_gpu",
-    "delay_boot": "delay_boot",
     "warning": "signal",
     "nodelist": "nodelist",
     "exclude": "exclude_nodes",
@@ -36,7 +35,6 @@ RENAMED: Final[Mapping[str, str]] = {
 FLAGS: Final[Mapping[str, str]] = {  # keys whose presence is the wish
     "spread": "spread_job",
     "fewest_nodes": "minimum_nodes",
-    "keep_on_node_failure": "no_kill",
 }
 
 
@@ -48,17 +46,26 @@ def encode_v38(spec: JobSpec) -> JSONDict:
     if spec.gpus is not None:
         wanted = ":".join(filter(None, (spec.gpus.model, str(spec.gpus.count))))
         keys |= {"gres": f"gpu:{wanted}"} if spec.gpus.per == "node" else {"gpus": wanted}
+    keys["tasks"] = spec.tasks or _tasks(spec)
     keys["time_limit"] = _minutes(spec.time_limit_minutes)
     keys["time_minimum"] = _minutes(spec.time_min_minutes)
     keys["begin_time"] = None if spec.begin is None else f"uts{spec.begin}"
     keys["deadline"] = None if spec.deadline is None else f"uts{spec.deadline}"
     keys["kill_on_invalid_dependency"] = spec.kill_on_invalid_dependency
     keys["wait_all_nodes"] = None if spec.wait_all_nodes is None else int(spec.wait_all_nodes)
-    keys["mail_type"] = ",".join(spec.mail_types) if spec.mail_types is not None else None
+    keys["delay_boot"] = None if spec.delay_boot is None else f"0:{spec.delay_boot}"  # minutes:seconds
+    keys["no_kill"] = "set" if spec.keep_on_node_failure else None
+    keys["mail_type"] = ",".join(spec.mail_types or ()) or None  # none is the default, and no word for it
     keys["profile"] = ",".join(spec.profile) if spec.profile is not None else None
     if spec.requeue is not None:  # `requeue: false` is ignored
         keys["requeue" if spec.requeue else "no_requeue"] = True
     return job | {key: value for key, value in keys.items() if value is not None}
+
+
+def _tasks(spec: JobSpec) -> int | None:
+    """There is no key for the CPUs in all: these versions work them out from the tasks."""
+    tasks = (spec.min_cpus or 0) // (spec.cpus_per_task or 1)
+    return tasks if tasks > 1 else None
 
 
 def _minutes(limit: Limit) -> object:

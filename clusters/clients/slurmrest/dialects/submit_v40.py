@@ -12,6 +12,7 @@ from portal.lib.types import JSONDict
 
 RENAMED: Final[Mapping[str, str]] = {
     "min_cpus": "minimum_cpus",
+    "min_nodes": "minimum_nodes",
     "tres_per_task": "tres_per_task",
     "tres_bind": "tres_bind",
     "batch_constraint": "batch_features",
@@ -35,6 +36,7 @@ NUMBERS: Final[Mapping[str, str]] = {  # optional numbers are objects
     "switches": "required_switches",
     "segment_size": "segment_size",
 }
+NO_VALUE: Final = 65534  # of a short number
 JOB_FLAGS: Final[Mapping[str, str]] = {
     "spread": "SPREAD_JOB",
     "fewest_nodes": "PREFER_MINIMUM_NODE_COUNT",
@@ -50,7 +52,7 @@ MAIL: Final[Mapping[str, str]] = {
     "TIME_LIMIT_80": "TIME=80%",
     "TIME_LIMIT_50": "TIME=50%",
 }
-_WARNING: Final = re.compile(r"(?P<flags>[BR]*):?(?P<signal>[A-Z0-9+]+)(?:@(?P<seconds>\d+))?", re.ASCII)
+_WARNING: Final = re.compile(r"(?P<reserved>R:)?(?P<signal>\w+)@(?P<seconds>\d+)", re.ASCII)
 
 
 def encode_v40(spec: JobSpec) -> JSONDict:
@@ -58,8 +60,11 @@ def encode_v40(spec: JobSpec) -> JSONDict:
     job = shared_keys(spec)
     keys: JSONDict = {key: getattr(spec, name) for name, key in RENAMED.items()}
     keys |= {key: _number(getattr(spec, name)) for name, key in NUMBERS.items()}
+    if spec.hold:
+        keys["priority"] = None  # both are one field of Slurm's, and sbatch lets the hold win
     keys["time_limit"] = _number(spec.time_limit_minutes)
     keys["time_minimum"] = _number(spec.time_min_minutes)
+    keys["tasks"] = spec.tasks_by_gpus or spec.tasks
     keys["deadline"] = spec.deadline
     keys["required_nodes"] = _several(spec.nodelist)
     keys["excluded_nodes"] = _several(spec.exclude)
@@ -69,12 +74,19 @@ def encode_v40(spec: JobSpec) -> JSONDict:
     keys["open_mode"] = None if spec.open_mode is None else [spec.open_mode.upper()]
     keys["mail_type"] = None if spec.mail_types is None else [MAIL.get(one, one) for one in spec.mail_types]
     keys["profile"] = None if spec.profile is None else list(spec.profile)
-    keys["oom_kill_step"] = None if spec.oom_kill_step is None else int(spec.oom_kill_step)
+    keys["oom_kill_step"] = _oom_kill_step(spec)
     keys["flags"] = list(_flags(spec)) or None
     if spec.memory_update is not None:
         keys["memory_update_margin"], keys["memory_update_delay"] = spec.memory_update
-    keys |= _tres(spec) | _warning(spec.warning)
+    keys |= _tres(spec) | _warning(spec)
     return job | {key: value for key, value in keys.items() if value is not None}
+
+
+def _oom_kill_step(spec: JobSpec) -> int | None:
+    """Without the key slurmrestd says no, whatever the cluster's configuration says."""
+    if spec.oom_kill_step is None:
+        return None
+    return NO_VALUE if spec.oom_kill_step == "configured" else int(spec.oom_kill_step)
 
 
 def _number(value: Limit) -> JSONDict | None:
@@ -109,7 +121,7 @@ def _tres(spec: JobSpec) -> JSONDict:
     if spec.gpus is not None:
         wanted = ":".join(filter(None, ("gres/gpu", spec.gpus.model, str(spec.gpus.count))))
         (node if spec.gpus.per == "node" else job).append(wanted)
-    task = [*filter(None, [spec.tres_per_task]), *_gpus(spec.gpus_per_task)]
+    task = [spec.tres_per_task] if spec.tres_per_task else _gpus(spec.gpus_per_task)  # it holds them already
     return {
         "tres_per_job": ",".join(job) or None,
         "tres_per_node": ",".join(node) or None,
@@ -131,16 +143,15 @@ def _gpus(text: str | None) -> list[str]:
     return [f"gres/gpu:{one}" for one in (text or "").split(",") if one]
 
 
-def _warning(text: str | None) -> JSONDict:
+def _warning(spec: JobSpec) -> JSONDict:
     """The signal before the end, in parts."""
-    match = _WARNING.fullmatch(text or "")
+    match = _WARNING.fullmatch(spec.warning or "")
     if match is None:
         return {}
-    names = {"B": "BATCH_JOB", "R": "RESERVATION_JOB"}
-    seconds = int(match["seconds"]) if match["seconds"] else 60
+    flags = ["BATCH_JOB"] if spec.warning_batch else []
+    flags += ["RESERVATION_JOB"] if match["reserved"] else []
     parts: JSONDict = {
         "kill_warning_signal": match["signal"],
-        "kill_warning_delay": {"set": True, "number": seconds},
+        "kill_warning_delay": {"set": True, "number": int(match["seconds"])},
     }
-    flags = sorted({names[flag] for flag in match["flags"]})
     return parts | ({"kill_warning_flags": flags} if flags else {})

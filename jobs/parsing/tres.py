@@ -1,0 +1,51 @@
+"""Resources of each task, which newer sbatch gathers in one text from several options."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, MutableMapping
+
+_CPUS = re.compile(r"(?:^|,)cpu[=:](\d+)", re.ASCII)
+_GPUS = re.compile(r"gres/gpu(?::[A-Za-z][\w.-]*)?[=:](\d+)", re.ASCII)
+_IN_GRES = re.compile(r"(?:^|,)gpu(?::[A-Za-z][\w.-]*)?[:=](\d+)", re.ASCII)
+
+
+def work_out_tres(values: MutableMapping[str, object]) -> None:
+    """Join --tres-per-task, --cpus-per-task and --gpus-per-task, and bind GPUs to tasks that ask for them."""
+    text = str(values.get("tres_per_task") or "")
+    if found := _CPUS.search(text):
+        values["cpus_per_task"] = int(found[1])
+    elif isinstance(cpus := values.get("cpus_per_task"), int):
+        text = ",".join(filter(None, [f"cpu={cpus}", text]))
+    for one in filter(None, str(values.get("gpus_per_task") or "").split(",")):
+        model, _colon, count = one.rpartition(":")
+        text = ",".join(filter(None, [text, f"gres/gpu{':' if model else ''}{model}={count}"]))
+    if not text:
+        return
+    values["tres_per_task"] = text
+    gpus = sum(int(count) for count in _GPUS.findall(text))
+    is_bound = values.get("gpu_bind") or "gpu" in str(values.get("tres_bind") or "")
+    if gpus and not is_bound:
+        bound = str(values.get("tres_bind") or "")
+        values["tres_bind"] = "+".join(filter(None, [bound, f"gres/gpu:per_task:{gpus}"]))
+
+
+def tasks_by_gpus(values: Mapping[str, object]) -> int | None:
+    """How many tasks follow from the numbers of GPUs; None where they say nothing about it."""
+    whole = _sum(values.get("gpus_per_job"))
+    each = values.get("tasks_per_gpu")
+    if isinstance(each, int):
+        nodes = values.get("nodes")
+        of_node = _sum(values.get("gpus_per_node")) + sum(
+            map(int, _IN_GRES.findall(str(values.get("gres") or "")))
+        )
+        return max(whole, of_node * (nodes if isinstance(nodes, int) else 1)) * each or None
+    per_task = _sum(values.get("gpus_per_task"))
+    if whole and per_task and not values.get("tasks"):
+        return whole // per_task
+    return None
+
+
+def _sum(text: object) -> int:
+    """Of a text such as 2 or a100:2,h100:1."""
+    return sum(int(one.rpartition(":")[2]) for one in str(text or "").split(",") if one)

@@ -1,0 +1,1 @@
+"""The same scripts through the real sbatch and through Freehold make the same jobs."""
