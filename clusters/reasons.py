@@ -134,6 +134,7 @@ SENTENCES = {
     "PrefixTooSmall": gettext_noop("The cluster's addresses are too few."),
     "PrefixesExhausted": gettext_noop("The site has no addresses left for another cluster."),
     "ReplicasNotReady": gettext_noop("Some of its instances are not ready yet."),
+    "RuntimeClassMissing": gettext_noop("What people's programs are to run in is not installed there."),
     "SecretMissing": gettext_noop("The portal has no credential that is needed."),
     "ServerUnknown": gettext_noop("Machines of this cluster are not known there."),
     "SiteUnknown": gettext_noop("The site is not known there."),
@@ -146,6 +147,7 @@ SENTENCES = {
     "Unauthorized": gettext_noop("The portal's credential was not accepted there."),
     "UserDataSecretSyncFailure": gettext_noop("The user data of a machine cannot be read."),
     "VpcShared": gettext_noop("The cluster's VPC is not its own: the wall between tenants is missing."),
+    "WebhookDenied": gettext_noop("A vendor's own check refused an object."),
     # what shows that a cluster stands alone
     "MachineSeenTwice": gettext_noop("A machine is seen at this cluster and at another one."),
     "MachinesDisagree": gettext_noop("Network or nodes do not show this cluster's machines only."),

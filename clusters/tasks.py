@@ -10,6 +10,7 @@ from django.db.models import Q
 
 from clusters import hints
 from clusters.models import Cluster, Order, OrderState, Phase, Site
+from clusters.picking import THEY_PICK
 from clusters.provisioning import engine, plan, site_facts
 from clusters.services import kubeconfigs, utilisation, workloads
 from clusters.services.clusters import begin_due_removal
@@ -104,7 +105,9 @@ def learn_site(site_id: str) -> None:
 def learn_sites() -> None:
     """Sites whose order form is made from a template, or was."""
     rows = Site.objects.filter(active=True).filter(
-        Q(drivers__control_plane=site_facts.DRIVER) | Q(facts__isnull=False)
+        Q(drivers__control_plane=site_facts.DRIVER)
+        | Q(facts__isnull=False)
+        | Q(drivers__machines__in=list(THEY_PICK))
     )
     for key, queue in rows.values_list("pk", "task_queue")[:BATCH]:
         hints.send("clusters.learn_site", key=key, queue=queue)

@@ -18,7 +18,7 @@ from clusters.models.kube import KubeAccount, KubeconfigGrant, KubeRole, KubeSur
 from clusters.models.order import OPEN_STATES, Order, OrderKind, OrderLine, OrderState, Stack
 from clusters.models.progress import StepEvent, StepState, StepStatus
 from clusters.models.secrets import ClusterSecret, SiteSecret
-from clusters.models.site_facts import SiteFacts
+from clusters.models.site_facts import SiteFacts, SiteStock
 from clusters.models.slurm import IdentityKind, SlurmEndpoint, SlurmIdentity
 from clusters.models.utilisation import UtilisationSample
 from clusters.models.workloads import WorkloadSnapshot
@@ -52,6 +52,7 @@ __all__ = [
     "Site",
     "SiteFacts",
     "SiteSecret",
+    "SiteStock",
     "SlurmEndpoint",
     "SlurmIdentity",
     "Stack",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
-from clusters.models.catalogue import Site
+from clusters.models.catalogue import Flavor, Site
 
 
 class SiteFacts(models.Model):
@@ -23,3 +23,19 @@ class SiteFacts(models.Model):
 
     def __str__(self) -> str:
         return f"facts of {self.site}"
+
+
+class SiteStock(models.Model):
+    """How many nodes of a flavor the outside has, at a site where it picks the machines; as last seen."""
+
+    site = models.ForeignKey(Site, on_delete=models.CASCADE, related_name="stock")
+    flavor = models.ForeignKey(Flavor, on_delete=models.CASCADE, related_name="+")
+    total = models.PositiveIntegerField()
+    claimed = models.PositiveIntegerField(help_text="By anybody, ours included.")
+    seen_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint("site", "flavor", name="one_stock_per_flavor")]
+
+    def __str__(self) -> str:
+        return f"{self.flavor} at {self.site}: {self.claimed} of {self.total} claimed"

@@ -17,13 +17,12 @@ from clusters.models import (
     SlurmIdentity,
     StepState,
 )
+from clusters.picking import they_pick
 from clusters.provisioning.steps import AccountSpec, ClusterSpec, FlavorSpec, PoolSpec, StepContext
 from clusters.services.prefixes import give_prefix, prefix_of
 from clusters.services.secrets import secrets_for
 from clusters.services.unix_ids import ports_of
 from portal.lib.crypto import unseal
-
-THEY_PICK = frozenset({"vcluster_nodes"})  # drivers whose outside system picks the machines
 
 
 def flavor_spec(flavor: Flavor) -> FlavorSpec:
@@ -64,11 +63,6 @@ def cluster_spec(cluster: Cluster) -> ClusterSpec:
         prefix=prefix_of(cluster),
         parameters=cluster.parameters,
     )
-
-
-def they_pick(site: Site) -> bool:
-    """Whether the outside picks machines at the site, so that an allocation follows what was seen."""
-    return not THEY_PICK.isdisjoint(map(str, site.drivers.values()))
 
 
 def _pool_spec(pool: NodePool, *, they_pick: bool) -> PoolSpec:

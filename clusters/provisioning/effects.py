@@ -23,10 +23,11 @@ from clusters.models import (
     StepState,
     StepStatus,
 )
+from clusters.picking import they_pick
 from clusters.provisioning import use
 from clusters.provisioning.lease import Lease, held
 from clusters.provisioning.pace import Pace
-from clusters.services import desired, kubeconfigs, prefixes
+from clusters.services import desired, kubeconfigs, picked, prefixes
 from clusters.services.moves import move
 from clusters.services.stalls import tell_operators
 from clusters.services.unix_ids import give_other_ports
@@ -82,8 +83,13 @@ def stall(lease: Lease, error: OutsideError) -> None:
 def after_look(lease: Lease, state: StepState) -> None:
     """A cluster whose ports were taken before anything of it ever ran gets others; the next pass uses them.
 
-    Two installations that start at the same moment may have chosen the same block.
+    Two installations that start at the same moment may have chosen the same block. Where the outside picks
+    machines, those are noted that it has picked.
     """
+    if state.name == "nodes" and state.status == StepStatus.READY and state.facts.get("nodes"):
+        with held(lease) as cluster:
+            if they_pick(cluster.site):
+                picked.follow(cluster, str(state.facts["nodes"]))
     if state.reason != "PortInUse" or state.name not in ON_PORTS:
         return
     with held(lease) as cluster:

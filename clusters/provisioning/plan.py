@@ -11,13 +11,14 @@ from django.db import transaction
 from clusters import live
 from clusters.models import Machine, Order, OrderKind, OrderLine, OrderState, Site
 from clusters.names import nodes
+from clusters.picking import they_pick
 from clusters.provisioning.context import flavor_spec, site_settings
 from clusters.provisioning.previews import preview_of
 from clusters.provisioning.registry import steps_for
 from clusters.provisioning.resize_plan import resize_plan
 from clusters.provisioning.steps import ClusterSpec, PoolSpec, StepContext
 from clusters.services.allocation import planned_machines
-from clusters.services.capacity import free_machines
+from clusters.services.capacity import capacity, free_machines
 from clusters.services.plans import digest, inputs_of
 from clusters.services.secrets import site_secrets
 from portal.lib import clock
@@ -62,7 +63,12 @@ def plan_for(order: Order) -> JSONDict:
         tenant=order.tenant.slug,
         installation=settings.INSTALLATION,
         pools=tuple(
-            PoolSpec(line.pool, flavor_spec(line.flavor), tuple(sorted(machine.name for machine in machines)))
+            PoolSpec(
+                line.pool,
+                flavor_spec(line.flavor),
+                tuple(sorted(machine.name for machine in machines)),
+                count=line.count if they_pick(order.site) else 0,
+            )
             for line, machines in pools
         ),
         accounts=(),
@@ -92,11 +98,14 @@ def _pool(line: OrderLine, machines: Sequence[Machine]) -> JSONDict:
     return {
         "name": line.pool,
         "flavor": line.flavor.name,
+        **({} if machines else {"count": line.count}),
         "machines": [{"id": str(machine.pk), "name": machine.name} for machine in machines],
     }
 
 
 def _choose(order: Order) -> list[tuple[OrderLine, list[Machine]]]:
+    if they_pick(order.site):
+        return _promise(order)
     promised = _promised(order.site, but=order)
     taken: set[object] = set()
     chosen: list[tuple[OrderLine, list[Machine]]] = []
@@ -105,15 +114,32 @@ def _choose(order: Order) -> list[tuple[OrderLine, list[Machine]]]:
         # machines of other plans come last: two orders that wait should not want the same ones
         free.sort(key=lambda machine: (machine.pk in promised, machine.name))
         if len(free) < line.added:
-            raise PermanentError(
-                "NoCapacity",
-                f"{order.site.name} has only {nodes(len(free))} of {line.flavor.name} free;"
-                f" pool {line.pool} needs {line.added}.",
-                hint="Free or add machines; the plan is made again by itself.",
-            )
+            raise _too_few(order, line, len(free))
         chosen.append((line, sorted(free[: max(line.added, 0)], key=lambda machine: machine.name)))
         taken |= {machine.pk for machine in chosen[-1][1]}
     return chosen
+
+
+def _promise(order: Order) -> list[tuple[OrderLine, list[Machine]]]:
+    """Where the outside picks, no machine can be named; that enough are free is all there is to say."""
+    there = capacity([order.site])
+    left = {flavor: one.free for (_, flavor), one in there.items()}
+    chosen: list[tuple[OrderLine, list[Machine]]] = []
+    for line in order.lines.select_related("flavor").order_by("pool"):
+        if left.get(line.flavor_id, 0) < line.added:
+            raise _too_few(order, line, left.get(line.flavor_id, 0))
+        left[line.flavor_id] = left.get(line.flavor_id, 0) - max(line.added, 0)
+        chosen.append((line, []))
+    return chosen
+
+
+def _too_few(order: Order, line: OrderLine, free: int) -> PermanentError:
+    return PermanentError(
+        "NoCapacity",
+        f"{order.site.name} has only {nodes(free)} of {line.flavor.name} free;"
+        f" pool {line.pool} needs {line.added}.",
+        hint="Free or add machines; the plan is made again by itself.",
+    )
 
 
 def _promised(site: Site, *, but: Order) -> set[object]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from clusters.models import Machine, Order, OrderLine
+from clusters.picking import they_pick
 from clusters.provisioning.context import cluster_spec, facts_of, flavor_spec, step_context
 from clusters.provisioning.previews import preview_of
 from clusters.provisioning.registry import steps_for
@@ -31,7 +32,7 @@ def resize_plan(order: Order, chosen: Chosen) -> JSONDict:
         for line, _ in chosen
     }
     before = cluster_spec(order.cluster)
-    after = replace(before, pools=_pools(before, chosen, leaving))
+    after = replace(before, pools=_pools(before, chosen, leaving, counted=they_pick(order.site)))
     ctx = replace(step_context(order.cluster), spec=after, facts=facts_of(order.cluster))
     return {
         "inputs": inputs_of(order),
@@ -65,15 +66,16 @@ def _pool(line: OrderLine, machines: Sequence[Machine]) -> JSONDict:
 
 
 def _pools(
-    before: ClusterSpec, chosen: Chosen, leaving: Mapping[str, Sequence[Machine]]
+    before: ClusterSpec, chosen: Chosen, leaving: Mapping[str, Sequence[Machine]], *, counted: bool
 ) -> tuple[PoolSpec, ...]:
     known = {pool.name: pool.machines for pool in before.pools}
     pools = []
     for line, machines in chosen:
         gone = {machine.name for machine in leaving[line.pool]}
         names = {*known.get(line.pool, ()), *(machine.name for machine in machines)} - gone
-        if names:
-            pools.append(PoolSpec(line.pool, flavor_spec(line.flavor), tuple(sorted(names))))
+        count = line.count if counted else 0
+        if names or count:
+            pools.append(PoolSpec(line.pool, flavor_spec(line.flavor), tuple(sorted(names)), count=count))
     return tuple(pools)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping
 from uuid import UUID
 
@@ -20,6 +20,7 @@ from clusters.models import (
     SlurmEndpoint,
     Stack,
 )
+from clusters.picking import they_pick
 from clusters.services import capacity, desired, identities
 from clusters.services.plans import PlanChanged
 from clusters.services.unix_ids import give_ports, next_unix_id
@@ -45,7 +46,7 @@ def make_cluster(order: Order) -> Cluster:
         gid=next_unix_id(),
     )
     for line in order.lines.select_related("flavor").order_by("pk"):
-        _make_pool(cluster, line, machines[line.pool])
+        _make_pool(cluster, line, machines.get(line.pool, []))
     Machine.objects.filter(pk__in=[machine.pk for pool in machines.values() for machine in pool]).update(
         state=MachineState.IN_USE
     )
@@ -68,7 +69,13 @@ def planned_machines(order: Order) -> dict[str, list[UUID]]:
 
 
 def take(order: Order) -> Mapping[str, list[Machine]]:
-    """The free machines that the plan names, by pool, locked. Raises PlanChanged when one is not free."""
+    """The free machines that the plan names, by pool, locked. Raises PlanChanged when one is not free.
+
+    Where the outside picks, there are none yet: it is checked that enough are free; the pools promise them.
+    """
+    if they_pick(order.site):
+        _reserve(order)
+        return {}
     planned = planned_machines(order)
     pool_of = {key: pool for pool, keys in planned.items() for key in keys}
     found: dict[str, list[Machine]] = defaultdict(list)
@@ -82,6 +89,21 @@ def take(order: Order) -> Mapping[str, list[Machine]]:
             hint=_("Nothing was changed. A new plan is being made; look at it and decide again."),
         )
     return found
+
+
+def _reserve(order: Order) -> None:
+    capacity.lock_site(order.site)
+    there = capacity.capacity([order.site])
+    wanted = Counter[UUID]()
+    for line in order.lines.all():
+        wanted[line.flavor_id] += max(line.added, 0)
+    for flavor, count in wanted.items():
+        found = there.get((order.site_id, flavor))
+        if count > (found.free if found else 0):
+            raise PlanChanged(
+                _("The plan changed: too few nodes are free at %(site)s now.") % {"site": order.site},
+                hint=_("Nothing was changed. A new plan is being made; look at it and decide again."),
+            )
 
 
 def _make_pool(cluster: Cluster, line: OrderLine, machines: list[Machine]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from uuid import UUID
@@ -21,6 +22,7 @@ class Demand:
     free: int
     total: int
     quota_left: int | None  # before this order; None: no limit of its own
+    seen_at: dt.datetime | None  # where the outside picks machines: when it was asked what is free
 
     @property
     def is_free(self) -> bool:
@@ -70,5 +72,6 @@ def demands(
             free=there.free if there else 0,
             total=there.total if there else 0,
             quota_left=None if limit is None else max(limit - used, 0),
+            seen_at=there.seen_at if there else None,
         )
     return found

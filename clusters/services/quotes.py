@@ -76,5 +76,6 @@ def quote(tenant: Tenant, pools: Sequence[tuple[Offering, int]]) -> Quote | None
     for offering, count in counts.items():
         one = asked[offering.site_id, offering.flavor_id]
         price = offering.price_per_hour * count
-        lines.append(QuoteLine(one.flavor, one.count, one.free, one.total, one.quota_left, price))
+        left = one.quota_left
+        lines.append(QuoteLine(one.flavor, one.count, one.free, one.total, left, one.seen_at, price))
     return Quote(tuple(lines), next(iter(counts)).currency)

@@ -11,6 +11,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
 from clusters.models import Cluster, Flavor, NodePool, Offering, Order, OrderKind
+from clusters.picking import they_pick
 from clusters.services import capacity
 from clusters.services.order_checks import (
     JUSTIFICATION_LENGTH,
@@ -95,6 +96,9 @@ def _present(cluster: Cluster, request: ResizeRequest, wrong: dict[str, str]) ->
         after = request.counts.get(pool.name, pool.count)
         if not 0 <= after <= MOST_NODES:
             wrong[f"counts.{pool.name}"] = _("0 to %(most)d nodes.") % {"most": MOST_NODES}
+        elif after < pool.count and they_pick(cluster.site):
+            # which nodes go would be the outside's choice, and jobs may run on them
+            wrong[f"counts.{pool.name}"] = _("At %(site)s nodes can only be added.") % {"site": cluster.site}
         elif after > pool.count and pool.flavor_id not in offered:
             wrong[f"counts.{pool.name}"] = _("%(flavor)s is not offered any more: no more than now.") % {
                 "flavor": pool.flavor.name

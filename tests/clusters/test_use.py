@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -20,7 +21,7 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def world(world: World, monkeypatch: pytest.MonkeyPatch) -> World:
+def world(world: World) -> Iterator[World]:
     """With a control plane beside Slurm, and nodes in it."""
     before = FACTORIES[fakes.DRIVER]
 
@@ -28,8 +29,9 @@ def world(world: World, monkeypatch: pytest.MonkeyPatch) -> World:
         plane = FakeStep(world, "control-plane", ("machines", "fabric"))
         return (*before(wanted), plane, FakeStep(world, "nodes", ("control-plane",)))
 
-    monkeypatch.setitem(FACTORIES, fakes.DRIVER, factory)
-    return world
+    FACTORIES[fakes.DRIVER] = factory
+    yield world
+    FACTORIES[fakes.DRIVER] = before  # and gone with the fixture below, which monkeypatch may outlive
 
 
 @pytest.fixture

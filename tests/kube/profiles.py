@@ -83,9 +83,9 @@ def make_site(profile: Profile, machines: Iterable[str]) -> Site:
     return Site.objects.get(pk=made.pk)
 
 
-def order_at(site: Site, tenant: Tenant, stack: Stack) -> Order:
-    """A submitted order of two nodes, with its plan."""
-    request = replace(request_for(site), stack=stack)
+def order_at(site: Site, tenant: Tenant, stack: Stack, *, name: str = "gpu-a", nodes: int = 2) -> Order:
+    """A submitted order of two nodes or so, with its plan."""
+    request = replace(request_for(site, name=name, nodes=nodes), stack=stack)
     order = submit_order(actor=actor_for(owner_of(tenant), tenant), key=uuid.uuid4(), request=request)
     make_plan(str(order.pk))
     order.refresh_from_db()

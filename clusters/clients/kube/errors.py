@@ -1,7 +1,7 @@
 """What an API server's refusals mean to us. Made from the Status object that it answers with.
 
 Temporary: no answer, 409 of a precondition, 429, 5xx, a kind or namespace that is not there yet.
-Permanent: 401, 403, 400 and 422, a field that another manager holds, an object of that name.
+Permanent: 401, 403, 400 and 422, a webhook's no, a field that another manager holds, an object of that name.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from portal.lib.http import Answer
 LONGEST = 400  # characters of the server's own words that people are shown
 # the server repeats what it refuses, which may be a secret; the field's name is enough
 VALUE = re.compile(r"""( value: )(?:"(?:[^"\\]|\\.)*"|[^"\s:]*\{.*\}|[^"\s:]+)(?=:|$)""")
+# by any status: most webhooks choose 403, which otherwise is a lack of rights
+WEBHOOK = re.compile(r'admission webhook "([^"]+)" denied the request(.*)', re.DOTALL)
 
 # 500 is what a server-side apply of a field that the schema does not have is answered with (seen on 1.35)
 UNTYPED = "failed to create typed patch object"
@@ -115,6 +117,17 @@ class Forbidden(PermanentError):
         )
 
 
+class Denied(PermanentError):
+    """A vendor's admission webhook says no: that is about the object, not about our rights."""
+
+    def __init__(self, webhook: str, words: str) -> None:
+        super().__init__(
+            "WebhookDenied",
+            f"The admission webhook {webhook} refuses the object: {words}",
+            hint="See what its vendor asks for, and whether this portal supports that release.",
+        )
+
+
 class Invalid(PermanentError):
     """The object breaks the server's schema or rules; the message names the fields."""
 
@@ -166,14 +179,24 @@ def refusal(answer: Answer) -> OutsideError:
 
 
 def _client_error(code: int, status: Status, words: str) -> OutsideError:
+    if denied := WEBHOOK.search(words):
+        return Denied(denied[1], denied[2].strip(" :") or "without explanation")
     if code == 409:
         return _conflict(status, words)
     if code == 403 and status.details and status.details.retry_after:  # e.g. a namespace in the making
         return Busy(float(status.details.retry_after))
+    if code == 403 and _is_in_ending_namespace(status):
+        return ParentMissing(words)
     if code == 422 and _is_of_another(status):
         return Moved(words)
     known = {403: Forbidden, 404: ParentMissing, 400: Invalid, 413: Invalid, 415: Invalid, 422: Invalid}
     return known[code](words) if code in known else BadAnswer(f"The API server answered {code}: {words}")
+
+
+def _is_in_ending_namespace(status: Status) -> bool:
+    """Whether only the namespace is in the way, which goes and comes again."""
+    causes = status.details.causes if status.details else ()
+    return bool(causes) and all(cause.reason == "NamespaceTerminating" for cause in causes)
 
 
 def _is_of_another(status: Status) -> bool:

@@ -36,7 +36,7 @@ def nodes(found: Iterable[Manifest], spec: ClusterSpec, settings: GpuSettings) -
     every = tuple(found)
     for pool in gpu_pools(spec):
         mine = of_pool(every, pool)
-        wanted = len(pool.machines) or pool.count
+        wanted = pool.count or len(pool.machines)
         if len(mine) < wanted:
             return Readiness(
                 False, "NodesNotReady", f"{len(mine)} of {wanted} nodes of {pool.name} are there."

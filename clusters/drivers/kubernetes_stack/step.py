@@ -97,7 +97,7 @@ def usable(client: KubeClient, spec: ClusterSpec) -> Readiness:
 
 
 def _nodes(found: Iterable[Manifest], spec: ClusterSpec) -> Readiness:
-    wanted = sum(len(pool.machines) or pool.count for pool in spec.pools)
+    wanted = sum(pool.count or len(pool.machines) for pool in spec.pools)
     leaving = {machine for pool in spec.pools for machine in pool.leaving}
     every = [one for one in found if one["metadata"]["name"] not in leaving]
     well = sum(1 for one in every if (condition_of(one, "Ready") or {}).get("status") == "True")
@@ -107,4 +107,4 @@ def _nodes(found: Iterable[Manifest], spec: ClusterSpec) -> Readiness:
 
 
 def _gpus(spec: ClusterSpec) -> int:
-    return sum(pool.flavor.gpu_count * (len(pool.machines) or pool.count) for pool in spec.pools)
+    return sum(pool.flavor.gpu_count * (pool.count or len(pool.machines)) for pool in spec.pools)

@@ -48,7 +48,7 @@ class Workers:
         """How many workers a pool has now: those that go are kept until all of them are drained."""
         going = self.leaving(pool)
         kept = 0 if all(_is_drained(pod) for pod in going) else len(going)
-        return (len(pool.machines) or pool.count) + kept
+        return (pool.count or len(pool.machines)) + kept
 
     def to_mark(self) -> tuple[Manifest, ...]:
         """Pods that are to be marked otherwise than they are, as we send them."""

@@ -11,6 +11,7 @@ from clusters.provisioning.steps import PoolSpec
 POOL = "freehold.io/pool"  # the label of nodes, as every driver of nodes gives it
 GPU = "nvidia.com/gpu"
 TOLERATIONS = [{"key": GPU, "operator": "Exists", "effect": "NoSchedule"}]
+VNODE = "vnode"  # the RuntimeClass that the vnode-runtime chart brings
 EXTRA_USERS = "/var/lib/extrausers"
 
 
@@ -45,7 +46,7 @@ def own(settings: SlinkySettings, *, home: bool = False, people: bool = False) -
     """The pod's own part; `people` marks pods in which people's programs run."""
     pod: dict[str, Any] = {"volumes": volumes(settings, home=home)}
     if people and settings.vnode:
-        pod["runtimeClassName"] = "vnode"
+        pod["runtimeClassName"] = VNODE
     if settings.images.pull_secrets:
         pod["imagePullSecrets"] = [{"name": name} for name in settings.images.pull_secrets]
     return {name: value for name, value in pod.items() if value}

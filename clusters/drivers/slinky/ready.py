@@ -66,4 +66,4 @@ def _workers(found: Mapping[str, Manifest], spec: ClusterSpec) -> Readiness:
 
 def wanted_workers(pool: PoolSpec) -> int:
     """How many workers a pool has when all is as wanted."""
-    return len(pool.machines) or pool.count
+    return pool.count or len(pool.machines)

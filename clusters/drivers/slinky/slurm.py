@@ -5,8 +5,9 @@ from __future__ import annotations
 import datetime as dt
 from dataclasses import replace
 
+from clusters.clients.kube.models import Ref
 from clusters.clients.slurmrest.models import NodeRecord
-from clusters.drivers.slinky import names, ready, shapes, values
+from clusters.drivers.slinky import names, pods, ready, shapes, values
 from clusters.drivers.slinky.leaving import Workers
 from clusters.drivers.slinky.reach import Reach, observer
 from clusters.drivers.slinky.settings import SlinkySettings
@@ -101,6 +102,14 @@ class SlurmStep(ObjectsStep):
         state = ready.workloads(self._tenants(ctx), ctx.spec, self._settings)
         if state.ready:
             return self._answering(ctx, seen)
+        return self._unready(ctx, seen, state)
+
+    def _unready(self, ctx: StepContext, seen: Observed, state: Readiness) -> Observed:
+        """Whether there is something to ask for, or only to wait."""
+        if missing := self._runtime_missing(ctx):
+            return replace(
+                seen, in_sync=False, ready=False, routine=True, reason=missing.reason, message=missing.message
+            )
         if state.reason == "NodesNotUsable" and Workers.of(self._tenants(ctx), ctx.spec).to_mark():
             return replace(seen, in_sync=False, ready=False, reason="NodesReturning", message=state.message)
         return replace(seen, ready=False, reason=state.reason, message=state.message)
@@ -108,10 +117,23 @@ class SlurmStep(ObjectsStep):
     def apply(self, ctx: StepContext) -> None:
         """See Step. Workers that go are marked before their NodeSet shrinks."""
         client = self._tenants(ctx)
+        if missing := self._runtime_missing(ctx):
+            raise missing
         if client.serves(names.NODE_SET):
             for pod in Workers.of(client, ctx.spec).to_mark():
                 client.apply(pod, kinds.POD)
         super().apply(ctx)
+
+    def _runtime_missing(self, ctx: StepContext) -> PermanentError | None:
+        """Without it the API server makes no worker's pod, and nothing tells why. Not asked of what works."""
+        if not self._settings.vnode or self._tenants(ctx).get(Ref(kinds.RUNTIME_CLASS, pods.VNODE)):
+            return None
+        return PermanentError(
+            "RuntimeClassMissing",
+            f"The cluster has no RuntimeClass {pods.VNODE}, in which people's programs are to run.",
+            hint="Have the site's template or GitOps install the vnode-runtime chart into tenants' clusters,"
+            " or set slinky.vnode to false; then retry.",
+        )
 
     def _is_shrinking(self, ctx: StepContext) -> bool:
         return any(pool.leaving for pool in ctx.spec.pools)

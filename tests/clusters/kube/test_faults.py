@@ -18,6 +18,7 @@ from tests.clusters.kube.script import Asked, Reply, Script, status
 from tests.kube.pki import Authority
 
 SETS = Kind("slinky.slurm.net/v1beta1", "NodeSet", "nodesets")
+WEBHOOK_SAYS = 'admission webhook "nodeset-v1beta1.kb.io" denied the request: spec.controllerRef is immutable'
 SET = Ref(SETS, "a", "slurm")
 GROUPS = {
     "kind": "APIGroupList",
@@ -182,6 +183,9 @@ def test_a_busy_server_says_for_how_long(script: Script) -> None:
     [
         (status(401, "Unauthorized"), errors.Unauthorized),
         (status(403, "Forbidden", 'nodesets "a" is forbidden: User "x" cannot get'), errors.Forbidden),
+        (status(403, "Forbidden", WEBHOOK_SAYS), errors.Denied),
+        (status(403, "Forbidden", causes=[{"reason": "NamespaceTerminating"}]), errors.ParentMissing),
+        (status(400, "BadRequest", WEBHOOK_SAYS), errors.Denied),
         (status(409, "Conflict", causes=[{"reason": "FieldManagerConflict"}]), errors.Conflict),
         (status(409, "Conflict", "Precondition failed: UID"), errors.Moved),
         (status(409, "AlreadyExists"), errors.AlreadyExists),
@@ -196,6 +200,15 @@ def test_each_refusal_has_its_error(script: Script, reply: Reply, error: type[Ex
     script.play = lambda _: reply
     with pytest.raises(error):
         script.client().apply(named("a"), SETS)
+
+
+def test_a_webhooks_no_is_its_own_and_no_lack_of_rights(script: Script) -> None:
+    script.play = lambda _: status(403, "Forbidden", WEBHOOK_SAYS)
+    with pytest.raises(errors.Denied) as refused:
+        script.client().apply(named("a"), SETS)
+    assert refused.value.reason == "WebhookDenied"
+    assert "webhook nodeset-v1beta1.kb.io refuses the object: spec.controllerRef is" in refused.value.message
+    assert "rbac" not in refused.value.hint
 
 
 def test_a_refused_value_is_not_repeated_to_people(script: Script) -> None:

@@ -27,10 +27,10 @@ from clusters.kube.gitops.register import KEPT_AS, RegisterStep, Token
 from clusters.kube.gitops.settings import GitOps
 from clusters.kube.renderers import argo
 from clusters.provisioning.steps import ClusterSpec, StepContext
-from portal.lib.errors import TemporaryError
+from portal.lib.errors import PermanentError, TemporaryError
 from tests.contract.driver_contract import drive_away, settle
 from tests.contract.kube.driven import one_machine_more, spec_of
-from tests.contract.kube.drivers.slinky import before
+from tests.contract.kube.drivers.slinky import RUNTIME, before
 from tests.kube import charts, roles, slinky_vendors, vendor_kinds
 from tests.kube.fake_slurm import API, FakeSlurm
 from tests.kube.server import KubeServer
@@ -123,6 +123,26 @@ def test_workers_that_are_down_in_slurm_are_told(kube_server: KubeServer, ctx: S
     vendors = [*operator, vendor_kinds.node_sets(down=1)]
     with slurm(kube_server, ctx, vendors, direct(FakeSlurm())) as step:
         until_reason(step, ctx, "NodesNotReady", "1 of 2 workers")
+
+
+def test_workers_that_need_a_runtime_wait_for_it(kube_server: KubeServer, ctx: StepContext) -> None:
+    runtime = Ref(kinds.RUNTIME_CLASS, "vnode")
+    Hands(kube_server.client).release(runtime)
+    vnode = dataclasses.replace(DIRECT, vnode=True)
+    step = SlurmStep(vnode, servers.of_tenant, servers.of_tenant, FakeSlurm())
+    with slurm(kube_server, ctx, list(vendor_kinds.slurm_operator()), step):
+        assert not step.observe(ctx).exists
+        with pytest.raises(PermanentError) as refused:
+            step.apply(ctx)
+        assert refused.value.reason == "RuntimeClassMissing"
+        assert "slinky.vnode" in refused.value.hint
+        assert not step.observe(ctx).exists  # nothing was made
+        kube_server.client.apply(RUNTIME, kinds.RUNTIME_CLASS)
+        settle(step, ctx)
+        # lost later: what works is not asked about it
+        Hands(kube_server.client).release(runtime)
+        assert step.observe(ctx).ready
+        kube_server.client.apply(RUNTIME, kinds.RUNTIME_CLASS)
 
 
 def test_argo_healthy_is_not_ready(kube_server: KubeServer, ctx: StepContext) -> None:

@@ -14,7 +14,7 @@ from clusters.drivers.slinky.base import AccountingStep, HomeStep, KeysStep, Ope
 from clusters.drivers.slinky.identity import IdentityStep
 from clusters.drivers.slinky.settings import SlinkySettings
 from clusters.drivers.slinky.slurm import SlurmStep
-from clusters.kube import kinds, tenant
+from clusters.kube import kinds, objects, tenant
 from clusters.kube.gitops.installer import Installer
 from clusters.kube.gitops.register import KEPT_AS, RegisterStep, Token
 from clusters.kube.gitops.settings import GitOps
@@ -49,6 +49,7 @@ SECRETS = {
         "t0ken-of-argo-cd", dt.datetime(2026, 1, 1, tzinfo=dt.UTC), dt.datetime(2036, 1, 1, tzinfo=dt.UTC)
     ).pack(),
 }
+RUNTIME = objects.manifest(kinds.RUNTIME_CLASS, "vnode", {"handler": "vnode"})  # the site's template has it
 FIXED = Access(
     "https://c-example.tenants.example:6443", b"-----BEGIN CERTIFICATE-----\n", token="t0ken-of-the-portal"
 )
@@ -63,6 +64,7 @@ def before(server: KubeServer | None, ctx: StepContext, *, space: str = "slurm")
     if server is not None and space:
         server.ensure_namespace(space)
         server.ensure_namespace("argocd")
+        server.client.apply(RUNTIME, kinds.RUNTIME_CLASS)
     return dataclasses.replace(
         ctx, secrets=secrets, keep=lambda name, value, _: secrets.update({name: value})
     )
