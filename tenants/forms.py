@@ -30,9 +30,13 @@ class FoundForm(forms.Form):
     )
     slug = forms.CharField(
         label=_("Short name"),
+        required=False,  # left blank, one is proposed
         min_length=3,
         max_length=40,
-        help_text=_("In every address of your tenant, for ever. 3 to 40 of a to z, 0 to 9 and hyphens."),
+        help_text=_(
+            "In every address of your tenant, for ever. 3 to 40 of a to z, 0 to 9 and hyphens."
+            " Left blank, one is proposed."
+        ),
         widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false", "class": "mono"}),
     )
     terms = forms.BooleanField(label=_("I accept the terms of use for my organisation"), required=False)

@@ -15,6 +15,7 @@ urlpatterns: list[URLPattern] = [
     path("invitation/<str:token>/", welcome.open_invitation, name="invitation-open"),
     path("invited/", welcome.invited, name="invited"),
     path("demo/mailbox/", mailbox.mailbox, name="mailbox"),
+    path("demo/terms/", mailbox.terms, name="demo-terms"),
     path("t/<slug:tenant>/live/<str:kind>/<uuid:pk>/", live.live, name="live"),
     path("t/<slug:tenant>/members/", members.members, name="members"),
     path("t/<slug:tenant>/members/invite/", members.invite, name="invite"),

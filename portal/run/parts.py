@@ -117,6 +117,7 @@ def environment(layout: Layout, ports: Ports) -> dict[str, str]:
         "DATABASE_URL": f"postgresql://{USER}@/{USER}?host={layout.postgres_sockets}",
         "REDIS_URL": f"unix://{layout.redis_socket}",
         "PUBLIC_URL": web,
+        "TERMS_URL": f"{web}/demo/terms/",
         "ALLOWED_HOSTS": f"{HOST},localhost",
         "CSRF_TRUSTED_ORIGINS": f"{web},http://localhost:{ports.web}",
         "OIDC_ISSUER": issuer,

@@ -1,4 +1,4 @@
-"""The demo's mails, to read in the browser. There is no such page elsewhere."""
+"""Pages of the demo alone: its mails, to read in the browser, and its terms of use."""
 
 from __future__ import annotations
 
@@ -22,3 +22,11 @@ def mailbox(request: HttpRequest) -> HttpResponse:
         raise NotVisible
     context = {"mails": stored_mails(MOST), "is_sent": settings.MAIL_IS_SENT}
     return render(request, "tenants/mailbox.html", context)
+
+
+@require_safe
+def terms(request: HttpRequest) -> HttpResponse:
+    """What one accepts in the demo; a provider's own terms stand at TERMS_URL."""
+    if settings.MODE != "demo":
+        raise NotVisible
+    return render(request, "tenants/demo_terms.html")

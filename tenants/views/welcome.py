@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from django.contrib import messages
-from django.http import HttpResponse
+from django.http import HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
@@ -23,8 +23,8 @@ TOKEN_KEY = "invitation"  # noqa: S105  # the session's key, not a secret
 @signed_in
 def welcome(request: TenantRequest) -> HttpResponse:
     """Found a tenant; says what happens next, and whether an invitation waits in this browser."""
-    form = FoundForm(request.POST if request.method == "POST" else None)
-    if request.method == "POST" and form.is_valid():
+    form = FoundForm(_with_slug(request.POST) if request.method == "POST" else None)
+    if request.method == "POST" and form.is_valid() and not _is_proposed(request, form):
         try:
             tenant = found_tenant(
                 actor=request.actor,
@@ -41,9 +41,35 @@ def welcome(request: TenantRequest) -> HttpResponse:
         "form": form,
         "invited": TOKEN_KEY in request.session,
         "suspended": suspended_in(request.actor.user) if request.actor.user else [],
-        "suggestion": suggest_slug(form["name"].value()) if form.errors and form["name"].value() else "",
+        "suggestion": _suggestion(form),
     }
     return render(request, "portal/welcome.html", context, status=400 if form.errors else 200)
+
+
+def _suggestion(form: FoundForm) -> str:
+    """Another short name, where the one that was sent cannot be had."""
+    name = form["name"].value() if "slug" in form.errors else ""
+    found = suggest_slug(name) if name else ""
+    return "" if found == form["slug"].value() else found
+
+
+def _with_slug(sent: QueryDict) -> QueryDict:
+    """What was sent, with a short name that is made of the name where none was given."""
+    if sent.get("slug", "").strip() or not sent.get("name", "").strip():
+        return sent
+    filled = sent.copy()
+    filled["slug"] = suggest_slug(sent["name"])
+    return filled
+
+
+def _is_proposed(request: TenantRequest, form: FoundForm) -> bool:
+    """Whether the short name is ours: it stays for ever, so the person sees it before anything is made."""
+    if request.POST.get("slug", "").strip():
+        return False
+    form.add_error(
+        "slug", _("Made of the name. Change it if you like, then send the form: it stays for ever.")
+    )
+    return True
 
 
 @never_cache

@@ -32,7 +32,7 @@ API = "api/"  # walked by test_api_stranger.py
 TENANT = "t/<slug:tenant>/"
 # Addresses outside a tenant: open to all, or for a signed-in person, who sees only what is theirs.
 PUBLIC = {"home", "health", "language", "signin", "callback", "signout", "invitation-open", "styleguide"}
-PUBLIC |= {"mailbox", "invited"}
+PUBLIC |= {"mailbox", "invited", "demo-terms"}
 PERSONAL = {"welcome", "invitation"}
 
 

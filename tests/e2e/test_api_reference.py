@@ -45,8 +45,12 @@ def test_a_token_made_in_the_browser_opens_the_api(strict_portal: SmallPortal, n
     page = new_person(strict_portal.url).page
     page.goto("/welcome/")
     sign_in_strictly(page, "nora")
-    page.get_by_label("Short name").fill("lab-tokens")
+    page.get_by_label("Name", exact=True).press_sequentially("Lab Tökens")
+    expect(page.get_by_label("Short name")).to_have_value("lab-tokens")  # follows the name
+    page.get_by_label("Short name").fill("lab-token")
     page.get_by_label("Name", exact=True).fill("Lab Tokens")
+    expect(page.get_by_label("Short name")).to_have_value("lab-token")  # until somebody types one
+    page.get_by_label("Short name").fill("lab-tokens")
     page.get_by_label("I accept the terms").check()
     page.get_by_role("button", name="Found a tenant").click()
     page.wait_for_url(re.compile("/t/lab-tokens/"))

@@ -21,8 +21,8 @@ def sign_in(page: Page, keys: Keys, portal: str, subject: str) -> None:
     """From the first page through the demo's provider and back."""
     page.goto("/")
     keys.press(page.get_by_role("link", name="Sign in").first)
-    keys.write(page.get_by_placeholder("sub"), subject)
-    keys.press(page.get_by_role("button", name="Authorize"))
+    keys.write(page.get_by_label("Name"), subject)
+    keys.press(page.get_by_role("button", name="Sign in", exact=True))
     page.wait_for_url(f"{portal}/**")
 
 

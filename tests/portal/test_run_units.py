@@ -13,6 +13,9 @@ from configparser import RawConfigParser
 from pathlib import Path
 
 import pytest
+import requests
+from requests.adapters import HTTPAdapter
+from urllib3.util import Retry
 
 from portal.lib import processes
 from portal.run import copying, layout, parts, people, ports, records
@@ -256,6 +259,33 @@ def test_the_demo_provider_refuses_to_start_outside_the_demo() -> None:
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode == 1
     assert "only with FREEHOLD_MODE=demo" in done.stderr
+
+
+@pytest.mark.slow
+def test_the_demo_provider_says_who_is_who_and_loads_nothing_from_elsewhere(tmp_path: Path) -> None:
+    port = _free_port()
+    environment = {**os.environ, "FREEHOLD_MODE": "demo"}
+    command = [sys.executable, "-m", "portal.run.demo_oidc", str(port)]
+    with (tmp_path / "log").open("w") as log, subprocess.Popen(command, env=environment, stderr=log) as child:
+        try:
+            asked = {"response_type": "code", "client_id": "x", "scope": "openid", "nonce": "n", "state": "s"}
+            asked["redirect_uri"] = "http://127.0.0.1:1/back"
+            with requests.Session() as session:
+                session.mount("http://", HTTPAdapter(max_retries=Retry(20, connect=20, backoff_factor=0.1)))
+                url = f"http://127.0.0.1:{port}/oauth2/authorize"
+                page = session.get(url, params=asked, timeout=10)
+                for part in ("Who are you?", "Somebody new", *(one.role for one in people.PEOPLE)):
+                    assert part in page.text
+                assert "https://" not in page.text
+                assert "default-src 'none'" in page.headers["Content-Security-Policy"]
+                empty = session.post(url, params=asked, timeout=10, allow_redirects=False)
+                assert "Type a name first." in empty.text
+                back = session.post(url, params=asked, data={"sub": "mia"}, timeout=10, allow_redirects=False)
+                assert back.headers["Location"].startswith("http://127.0.0.1:1/back?code=")
+                out = session.get(f"http://127.0.0.1:{port}/oauth2/end_session", timeout=10)
+                assert "Back to Freehold" in out.text
+        finally:
+            child.terminate()
 
 
 def test_sockets_that_come_and_go_are_no_news_and_refused_ones_are(

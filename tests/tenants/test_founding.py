@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from django.test import Client
 from pytest_django.fixtures import Settings
@@ -78,6 +80,21 @@ def test_a_slug_is_suggested_that_is_free_and_good() -> None:
     assert service.SLUG.fullmatch(service.suggest_slug("x " * 60))
 
 
+def test_a_short_name_that_is_left_blank_is_proposed_and_seen_before_it_holds(client: Client) -> None:
+    make_tenant("Mia Lab", slug="mia-lab")
+    sign_in(client, make_user("Mia"))
+    sent = {"name": "Mia Lab", "slug": " ", "terms": "on"}
+    asked = client.post("/welcome/", sent)
+    assert asked.status_code == 400
+    proposed = asked.context["form"]["slug"].value()
+    assert re.fullmatch(r"mia-lab-[0-9a-f]{4}", proposed)
+    assert "Made of the name" in asked.content.decode()
+    assert Tenant.objects.count() == 1
+    assert client.post("/welcome/", {**sent, "slug": proposed})["Location"] == f"/t/{proposed}/"
+    nothing = client.post("/welcome/", {"name": "", "slug": "", "terms": "on"})
+    assert set(nothing.context["form"].errors) == {"name"}
+
+
 def test_one_person_founds_a_bounded_number() -> None:
     ada = make_user("Ada")
     for number in range(service.MOST_OWNED):
@@ -141,3 +158,12 @@ def test_the_terms_can_be_read_where_they_are_accepted(client: Client, settings:
     assert "Read the terms" not in client.get("/welcome/").content.decode()
     settings.TERMS_URL = "https://example.org/terms"
     assert 'href="https://example.org/terms"' in client.get("/welcome/").content.decode()
+
+
+def test_the_demo_has_terms_to_read_and_nowhere_else_has_them(client: Client, settings: Settings) -> None:
+    assert client.get("/demo/terms/").status_code == 404
+    settings.MODE = "demo"
+    assert (
+        "Everybody who reaches the demo can sign in as anybody."
+        in client.get("/demo/terms/").content.decode()
+    )
