@@ -28,6 +28,9 @@ class JobsConfig(AppConfig):
                 "job.unclear": _("lost the answer to a submit:"),
                 "job.sent_again": _("sent a job again:"),
                 "job.cancelled": _("cancelled the job"),
+                "view.saved": _("saved the view"),
+                "view.renamed": _("renamed the view"),
+                "view.deleted": _("deleted the view"),
             },
-            areas={"job": _("jobs")},
+            areas={"job": _("jobs"), "view": _("saved views")},
         )

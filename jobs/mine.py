@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from django.db.models import Count, Q, Sum
 
 from clusters.models import Cluster, Phase, Stack
-from jobs import selectors
+from jobs import listing, selectors
+from jobs.filters import Filter, usual_columns
 from jobs.models import ACTIVE_STATES, Job
+from jobs.web import tables
 from portal.lib import clock
 from portal.lib.types import JSONDict
 from tenants.actor import Actor
@@ -49,10 +51,11 @@ def my_figures(actor: Actor) -> MyFigures:
 def my_context(actor: Actor) -> JSONDict:
     """What the region shows: figures, the first rows of the list of jobs, and how old they are."""
     assert actor.tenant is not None  # noqa: S101  # only within a tenant
-    page = selectors.list_jobs(actor, selectors.Filter(), size=ROWS)
+    page = listing.list_jobs(actor, Filter(), size=ROWS)
     return {
         "mine": my_figures(actor),
-        "mine_page": selectors.Page(page.rows),  # what is beyond stands in the list of jobs
+        # what is beyond stands in the list of jobs
+        **tables.table_context(listing.Page(page.rows), Filter(), usual_columns(everyone=False), sorts=False),
         "mine_as_of": selectors.oldest_look(actor.tenant.pk),
     }
 

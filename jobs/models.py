@@ -37,9 +37,12 @@ class JobState(models.TextChoices):
 
 ACTIVE_STATES = ("PENDING", "RUNNING", "SUSPENDED", "COMPLETING")
 ENDED_STATES = tuple(state.value for state in JobState if state.value not in ACTIVE_STATES)
+# Of several tasks the most telling state: what is at work, what waits, then how they ended, the worst first.
+TELLING_ORDER = (
+    *("RUNNING", "COMPLETING", "SUSPENDED", "PENDING", "NODE_FAIL", "BOOT_FAIL", "OUT_OF_MEMORY", "FAILED"),
+    *("TIMEOUT", "DEADLINE", "PREEMPTED", "CANCELLED", "ENDED", "COMPLETED"),
+)
 NAME_SORTED = 64  # characters by which lists are sorted: an index holds no more than 2,704 bytes of a row
-
-
 _ACTIVE_LINE = Q(is_line=True, line_state__in=ACTIVE_STATES)
 _ENDED_LINE = Q(is_line=True, line_state__in=ENDED_STATES)
 _NEWEST = ("-submit_time", "-id")
@@ -204,6 +207,16 @@ class Job(TenantOwned):
     def line_label(self) -> str:
         """The id of what its line stands for: a whole array or set, or this job."""
         return str(self.group_id) if self.group_states else self.label
+
+    @property
+    def task_total(self) -> int:
+        """Of a line: how many tasks or parts it stands for."""
+        return sum((self.group_states or {}).values()) or self.task_count
+
+    @property
+    def is_open(self) -> bool:
+        """Something that its line stands for can still be acted on."""
+        return self.line_state in ACTIVE_STATES and self.line_state != "COMPLETING"
 
     @property
     def is_active(self) -> bool:

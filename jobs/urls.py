@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from django.urls import URLPattern, path
 
-from jobs.web import job, lists, output, quick, submission, submit
+from jobs.web import job, lists, output, quick, submission, submit, views_saved
 
 urlpatterns: list[URLPattern] = [
     path("jobs/", lists.jobs, name="jobs"),
     path("jobs/new/", submit.job_start, name="job-start"),
     path("jobs/quick/", quick.job_quick, name="job-quick"),
+    path("jobs/views/", views_saved.views, name="views"),
+    path("jobs/views/<uuid:pk>/", views_saved.view_rename, name="view-rename"),
+    path("jobs/views/<uuid:pk>/delete/", views_saved.view_delete, name="view-delete"),
     path("jobs/<uuid:pk>/", job.job, name="job"),
     path("jobs/<uuid:pk>/cancel/", job.job_cancel, name="job-cancel"),
     path("jobs/<uuid:pk>/output/", output.job_output, name="job-output"),

@@ -7,10 +7,10 @@ import signal
 from collections.abc import Iterable
 
 from django.utils import translation
-from django.utils.translation import gettext, gettext_noop
+from django.utils.translation import gettext, gettext_noop, ngettext
 from django.utils.translation import gettext_lazy as _
 
-from jobs.models import Job, JobState
+from jobs.models import TELLING_ORDER, Job, JobState
 from jobs.reasons import Outcome, reason_of
 from portal.lib.types import Words
 
@@ -18,6 +18,18 @@ from portal.lib.types import Words
 def why_waiting(reason: str) -> str:
     """The reason in a sentence; Slurm's own word where there is none for it."""
     return str(reason_of(reason).what)
+
+
+def counts_of(job: Job) -> str:
+    """Of a line: 12 tasks: Running 3, Pending 8, Failed 1."""
+    states = job.group_states or {}
+    each = ", ".join(f"{JobState(state).label} {states[state]}" for state in TELLING_ORDER if state in states)
+    total = job.task_total
+    if job.het_job_id:
+        told = ngettext("%(count)d part: %(each)s", "%(count)d parts: %(each)s", total)
+    else:
+        told = ngettext("%(count)d task: %(each)s", "%(count)d tasks: %(each)s", total)
+    return told % {"count": total, "each": each}
 
 
 _ENDED = {

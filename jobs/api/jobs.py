@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import uuid
+from collections.abc import Mapping
 from typing import Any
 
 from django.utils.translation import gettext as _
@@ -14,9 +15,10 @@ from rest_framework.response import Response
 
 from clusters.models import Cluster, SlurmEndpoint
 from clusters.stacks import require_slurm
-from jobs import live, selectors, words
+from jobs import filters, listing, live, words
 from jobs.models import Job, JobEvent, JobState
 from jobs.observer.pace import note_watched
+from jobs.reasons import reason_of
 from jobs.services import actions
 from portal.lib.errors import NotAllowed
 from tenants.api.paging import keyset_page, one_page, page_of, read_cursor
@@ -60,6 +62,16 @@ class JobOut(serializers.Serializer[Job]):
     memory_per_cpu_mib = serializers.IntegerField(allow_null=True)
     time_limit_minutes = serializers.IntegerField(allow_null=True, help_text="Null: unlimited or not told.")
     task_count = serializers.IntegerField(help_text="Tasks that a folded record of an array stands for.")
+    line_state = serializers.ChoiceField(
+        choices=JobState.choices,
+        help_text="Of a folded line the most telling state of its tasks; else `state`.",
+    )
+    states = serializers.DictField(
+        source="group_states",
+        child=serializers.IntegerField(),
+        allow_null=True,
+        help_text="Of the row that stands for an array or het job: how many tasks are in each state.",
+    )
     submit_time = serializers.DateTimeField()
     start_time = serializers.DateTimeField(allow_null=True, help_text="Of a pending job: the estimate.")
     end_time = serializers.DateTimeField(allow_null=True)
@@ -105,7 +117,9 @@ class JobDetail(JobOut):
 
     @extend_schema_field(serializers.CharField())
     def get_advice(self, row: Job) -> str:
-        """Of a job that ended badly."""
+        """Of a job that waits, or that ended badly."""
+        if row.state == JobState.PENDING:
+            return str(reason_of(row.reason).advice)
         outcome = words.outcome_of(row)
         return str(outcome.advice) if outcome else ""
 
@@ -119,14 +133,39 @@ class JobEventOut(serializers.Serializer[JobEvent]):
     reason = serializers.CharField()
 
 
-class JobQuery(PageQuery):
+class QueueQuery(PageQuery):
+    """Which jobs of a list, and in which order."""
+
+    state = serializers.ChoiceField(
+        choices=list(filters.STATES), required=False, help_text="Of a folded line one task in it is enough."
+    )
+    text = serializers.CharField(
+        required=False,
+        max_length=filters.LONGEST_TEXT,
+        help_text="In the name, or a Slurm job id: 12, 12_3.",
+    )
+    user = serializers.CharField(
+        required=False, max_length=64, help_text="A person's id, or the name of an account in the cluster."
+    )
+    partition = serializers.CharField(required=False, max_length=200)
+    account = serializers.CharField(required=False, max_length=200, help_text="Slurm's account.")
+    gpus = serializers.ChoiceField(choices=list(filters.GPUS), required=False)
+    since = serializers.DateTimeField(required=False, help_text="Submitted at this moment or later.")
+    until = serializers.DateTimeField(required=False, help_text="Submitted before this moment.")
+    sort = serializers.ChoiceField(
+        choices=list(filters.SORTS),
+        required=False,
+        help_text="Default: at work, waiting, then what ended, each with the newest first.",
+    )
+    folded = serializers.BooleanField(
+        default=False, help_text="Whether an array and a het job are one item: its `line_state` and `states`."
+    )
+
+
+class JobQuery(QueueQuery):
     """Which jobs."""
 
     who = serializers.ChoiceField(choices=["me", "everyone"], default="me")
-    state = serializers.ChoiceField(choices=list(selectors.STATES), required=False)
-    text = serializers.CharField(
-        required=False, max_length=selectors.LONGEST_TEXT, help_text="In the name, or a Slurm job id."
-    )
     cluster = serializers.UUIDField(required=False)
 
 
@@ -138,14 +177,10 @@ class JobsApi(TenantApi):
         """Jobs of all clusters: at work first, then waiting, then the latest that ended."""
         require(self.actor, Action.VIEW)
         query = read_query(request, JobQuery)
-        wanted = selectors.Filter(
-            everyone=query["who"] == "everyone",
-            state=query.get("state", ""),
-            text=query.get("text", ""),
-            cluster=query.get("cluster"),
-        )
         after = read_cursor(request, query) or ""
-        page = selectors.list_jobs(self.actor, wanted, after=after, size=query["limit"])
+        page = listing.list_jobs(
+            self.actor, _wanted(query), after=after, size=query["limit"], folded=query["folded"]
+        )
         note_watched(sorted({row.cluster_id for row in page.rows if row.is_active}))
         return one_page(request, query, _rows(page), page.after or None)
 
@@ -153,15 +188,17 @@ class JobsApi(TenantApi):
 class QueueApi(TenantApi):
     """/clusters/<id>/queue/"""
 
-    @operation("cluster_queue", tag="jobs", answer=page_of(JobOut), query=PageQuery)
+    @operation("cluster_queue", tag="jobs", answer=page_of(JobOut), query=QueueQuery)
     def get(self, request: Request, pk: uuid.UUID) -> Response:
         """Everyone's jobs of a cluster that have not ended."""
         cluster = get_visible(Cluster.objects.all(), self.actor, pk)
         require_slurm(cluster)
-        query = read_query(request, PageQuery)
+        query = read_query(request, QueueQuery)
         note_watched([cluster.pk])
         after = read_cursor(request, query) or ""
-        page = selectors.list_queue(self.actor, cluster, after=after, size=query["limit"])
+        page = listing.list_queue(
+            self.actor, cluster, _wanted(query), after=after, size=query["limit"], folded=query["folded"]
+        )
         return one_page(request, query, _rows(page), page.after or None)
 
 
@@ -209,6 +246,18 @@ def silent_since(row: Job) -> dt.datetime | None:
     return endpoint.unreachable_since if endpoint else None
 
 
-def _rows(page: selectors.Page) -> Any:
+def _wanted(query: Mapping[str, Any]) -> filters.Filter:
+    """As the pages have it."""
+    words = ("state", "text", "user", "partition", "account", "gpus", "sort")
+    moments = {name: query[name].isoformat() for name in ("since", "until") if name in query}
+    return filters.Filter(
+        everyone=query.get("who") == "everyone",
+        cluster=query.get("cluster"),
+        **{name: query.get(name, "") for name in words},
+        **moments,
+    )
+
+
+def _rows(page: listing.Page) -> Any:
     many: Any = JobOut
     return many(page.rows, many=True).data

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import URLPattern, path
 
-from jobs.api import jobs, output, submit
+from jobs.api import jobs, output, submit, views
 
 urlpatterns: list[URLPattern] = [
     path("jobs/", jobs.JobsApi.as_view(), name="api-jobs"),
@@ -13,6 +13,8 @@ urlpatterns: list[URLPattern] = [
     path("jobs/<uuid:pk>/events/", jobs.JobEventsApi.as_view(), name="api-job-events"),
     path("jobs/<uuid:pk>/output/", output.OutputApi.as_view(), name="api-job-output"),
     path("jobs/<uuid:pk>/sent/", submit.SentApi.as_view(), name="api-job-sent"),
+    path("views/", views.ViewsApi.as_view(), name="api-views"),
+    path("views/<uuid:pk>/", views.ViewApi.as_view(), name="api-view"),
     path("submissions/", submit.SubmissionsApi.as_view(), name="api-submissions"),
     path("submissions/<uuid:pk>/", submit.SubmissionApi.as_view(), name="api-submission"),
     path("submissions/<uuid:pk>/again/", submit.SendAgainApi.as_view(), name="api-submission-again"),

@@ -11,13 +11,8 @@ from collections.abc import Iterable
 
 from django.db import connection
 
-from jobs.models import Job
+from jobs.models import TELLING_ORDER, Job
 
-# The most telling state first: what is at work, what waits, then how it ended, the worst first.
-ORDER = (
-    *("RUNNING", "COMPLETING", "SUSPENDED", "PENDING", "NODE_FAIL", "BOOT_FAIL", "OUT_OF_MEMORY", "FAILED"),
-    *("TIMEOUT", "DEADLINE", "PREEMPTED", "CANCELLED", "ENDED", "COMPLETED"),
-)
 _KINDS = ("array_job_id", "het_job_id")
 # An id that Slurm used before has a line of its own: rows that were seen with the newest line belong to it.
 _FOLD = """
@@ -63,5 +58,5 @@ def fold(rows: Iterable[Job]) -> None:
         with connection.cursor() as cursor:
             cursor.execute(
                 _FOLD.format(kind=kind),
-                {"cluster": cluster_id, "numbers": sorted(numbers), "order": list(ORDER)},
+                {"cluster": cluster_id, "numbers": sorted(numbers), "order": list(TELLING_ORDER)},
             )

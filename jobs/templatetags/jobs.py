@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from django import template
 
+from jobs import words
 from jobs.examples import EXAMPLES, Example
+from jobs.models import Job
 from jobs.parsing.memory import show_memory
 from jobs.words import told, why_waiting
 
@@ -33,3 +35,9 @@ def why(reason: str) -> str:
 def kept(text: str) -> str:
     """What was kept with a submit in English, in the reader's language."""
     return told(text)
+
+
+@register.filter
+def counts(job: Job) -> str:
+    """How many tasks of an array, or parts of a set, are in which state."""
+    return words.counts_of(job)

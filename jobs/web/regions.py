@@ -10,6 +10,7 @@ from django.db import models
 
 from clusters.models import Cluster, Stack
 from jobs import live, selectors
+from jobs.filters import Filter
 from jobs.mine import my_context
 from jobs.models import Job, Submission
 from jobs.observer.pace import note_watched
@@ -42,7 +43,7 @@ def _queue(actor: Actor, row: models.Model) -> JSONDict:
 
 
 def _my_jobs(actor: Actor, row: models.Model) -> JSONDict:
-    context = lists.list_context(actor, selectors.Filter())
+    context = lists.list_context(actor, Filter())
     return context | {"subject": row, "kind": live.MY_JOBS, "is_live": True}
 
 
@@ -51,7 +52,7 @@ def _my_overview(actor: Actor, row: models.Model) -> JSONDict:
 
 
 def _all_jobs(actor: Actor, row: models.Model) -> JSONDict:
-    context = lists.list_context(actor, selectors.Filter(everyone=True))
+    context = lists.list_context(actor, Filter(everyone=True))
     return context | {"subject": row, "kind": live.ALL_JOBS, "is_live": True}
 
 

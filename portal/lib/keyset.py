@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import datetime as dt
 import uuid
+from collections.abc import Sequence
 from typing import Final
 
-from django.db.models import Q
+from django.db.models import BooleanField, F, Func, Q, Value
+from django.db.models.expressions import Combinable
 
 # What a page shows of a list: a screen or two, so that one of a long list feels like one of a short list.
 ROWS: Final = 20
@@ -27,3 +29,18 @@ def behind(text: str, column: str) -> Q:
     if moment.tzinfo is None:
         return Q()
     return Q(**{f"{column}__lt": moment}) | Q(**{column: moment, "pk__lt": row})
+
+
+class _Row(Func):
+    """Several columns as one value, which an index over them all can compare."""
+
+    template = "ROW(%(expressions)s)"
+
+
+def beyond(columns: Sequence[Combinable | str], values: Sequence[Value], *, descending: bool) -> Func:
+    """Whether a row lies behind these values in the order of the columns, which all go one way."""
+    row = _Row(*(F(column) if isinstance(column, str) else column for column in columns))
+    sign = " < " if descending else " > "
+    return Func(
+        row, _Row(*values), template="(%(expressions)s)", arg_joiner=sign, output_field=BooleanField()
+    )

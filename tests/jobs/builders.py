@@ -8,7 +8,7 @@ import uuid
 
 from clusters.models import Cluster, IdentityKind, Node, Phase, SlurmIdentity, StepState, StepStatus
 from clusters.services import identities
-from jobs.models import Job, Partition, Submission
+from jobs.models import Job, Partition, SavedView, Submission
 from jobs.services import requests
 from jobs.services.capacity import view_of
 from jobs.services.drafts import Typed, read_draft
@@ -142,3 +142,10 @@ def make_submission(
         job=job,
         slurm_job_id=job.slurm_job_id if job else None,
     )
+
+
+def make_view(
+    tenant: Tenant, user: User, *, name: str = "my failures", query: str = "state=failed"
+) -> SavedView:
+    """A list of jobs that this member saved."""
+    return SavedView.objects.create(tenant=tenant, user=user, name=name, query=query)

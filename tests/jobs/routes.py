@@ -11,13 +11,13 @@ from django.db import models
 
 from clusters.models import Cluster
 from jobs import outside
-from jobs.models import Job, Submission
+from jobs.models import Job, SavedView, Submission
 from jobs.output_reader.protocol import OutputChunk
 from portal.lib.types import JSONDict
 from tenants.models import Membership
-from tests.architecture.routes import ADMINS, MEMBERS, Route, World
+from tests.architecture.routes import ADMINS, MEMBERS, OWNERS, Route, World
 from tests.clusters.builders import make_site
-from tests.jobs.builders import SCRIPT, make_job, make_slurm_cluster, make_submission
+from tests.jobs.builders import SCRIPT, make_job, make_slurm_cluster, make_submission, make_view
 from tests.jobs.fakes import install
 
 
@@ -34,6 +34,10 @@ def _submission(world: World) -> Submission:
     return world.make(make_submission, _cluster(world), world.owner, state="absent")
 
 
+def _view(world: World) -> SavedView:
+    return world.make(make_view, world.tenant, world.owner)
+
+
 def cluster_of(world: World) -> JSONDict:
     return {"pk": _cluster(world).pk}
 
@@ -44,6 +48,10 @@ def job_of(world: World) -> JSONDict:
 
 def submission_of(world: World) -> JSONDict:
     return {"pk": _submission(world).pk}
+
+
+def view_of_owner(world: World) -> JSONDict:
+    return {"pk": _view(world).pk}
 
 
 def form(world: World) -> JSONDict:
@@ -70,6 +78,9 @@ ROUTES: dict[str, Route] = {
     "job-new": Route(cluster_of, method="post", data=form, roles=MEMBERS, around=slurm),
     "job-quick": Route(method="post", data=quick, roles=MEMBERS, around=slurm),
     "queue": Route(cluster_of),
+    "views": Route(method="post", data=lambda world: {"name": "mine", "query": "state=running"}),
+    "view-rename": Route(view_of_owner, method="post", data=lambda world: {"name": "other"}, roles=OWNERS),
+    "view-delete": Route(view_of_owner, method="post", roles=OWNERS),
     "job": Route(job_of),
     "job-cancel": Route(job_of, method="post", roles=ADMINS, around=slurm),
     "job-output": Route(job_of, roles=ADMINS, around=slurm),

@@ -8,7 +8,7 @@ from portal.lib.types import JSONDict
 from tests.api.calls import Call
 from tests.architecture.routes import ADMINS, MEMBERS, OWNERS, World
 from tests.jobs.builders import SCRIPT, identity_for, make_job, make_submission
-from tests.jobs.routes import cluster_of, job_of, slurm, submission_of
+from tests.jobs.routes import cluster_of, job_of, slurm, submission_of, view_of_owner
 
 JOBS = frozenset({"jobs"})
 OUTPUT = frozenset({"jobs", "read"})
@@ -43,6 +43,10 @@ def sent_job_of(world: World) -> JSONDict:
 CALLS: dict[str, Call] = {
     "jobs_list": Call(query="?who=everyone"),
     "cluster_queue": Call(cluster_of),
+    "views_list": Call(),
+    "view_save": Call(body=lambda world: {"name": "mine", "query": "state=running"}, ok=201),
+    "view_rename": Call(view_of_owner, body=lambda world: {"name": "other"}, roles=OWNERS),
+    "view_delete": Call(view_of_owner, roles=OWNERS, ok=204),
     "job": Call(job_of),
     "job_events": Call(job_of),
     "job_cancel": Call(job_of, roles=ADMINS, scopes=JOBS, around=slurm),
