@@ -28,9 +28,10 @@ class JobsConfig(AppConfig):
                 "job.unclear": _("lost the answer to a submit:"),
                 "job.sent_again": _("sent a job again:"),
                 "job.cancelled": _("cancelled the job"),
+                "notifications.changed": _("changed what to be told of:"),
                 "view.saved": _("saved the view"),
                 "view.renamed": _("renamed the view"),
                 "view.deleted": _("deleted the view"),
             },
-            areas={"job": _("jobs"), "view": _("saved views")},
+            areas={"job": _("jobs"), "notifications": _("notifications"), "view": _("saved views")},
         )

@@ -366,3 +366,6 @@ class SavedView(TenantOwned):
 
     def __str__(self) -> str:
         return self.name
+
+
+from jobs.notify.models import JobNotice, JobSubscription  # noqa: E402, F401  # Django looks for models here

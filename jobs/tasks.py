@@ -5,6 +5,7 @@ from __future__ import annotations
 from celery import shared_task
 
 from clusters import hints
+from jobs.notify import mails
 from jobs.services import leavers
 
 
@@ -19,3 +20,9 @@ def cancel_due() -> None:
     """Everybody whose jobs are to end."""
     for key in leavers.due():
         hints.send(leavers.TASK, key=key, queue="default")
+
+
+@shared_task(name="jobs.tell_by_mail")  # type: ignore[untyped-decorator]
+def tell_by_mail() -> None:
+    """Write the mails about jobs that are due into the outbox."""
+    mails.queue_due()

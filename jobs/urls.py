@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import URLPattern, path
 
-from jobs.web import job, lists, output, quick, submission, submit, views_saved
+from jobs.web import job, lists, notifications, output, quick, submission, submit, views_saved
 
 urlpatterns: list[URLPattern] = [
     path("jobs/", lists.jobs, name="jobs"),
@@ -15,6 +15,10 @@ urlpatterns: list[URLPattern] = [
     path("jobs/views/<uuid:pk>/delete/", views_saved.view_delete, name="view-delete"),
     path("jobs/<uuid:pk>/", job.job, name="job"),
     path("jobs/<uuid:pk>/cancel/", job.job_cancel, name="job-cancel"),
+    path("jobs/<uuid:pk>/notify/", notifications.job_notify, name="job-notify"),
+    path("notifications/", notifications.notifications, name="notifications"),
+    path("notifications/read/", notifications.notifications_read, name="notifications-read"),
+    path("notifications/bell/", notifications.notifications_bell, name="notifications-bell"),
     path("jobs/<uuid:pk>/output/", output.job_output, name="job-output"),
     path("jobs/<uuid:pk>/output/file/", output.job_output_file, name="job-output-file"),
     path("submissions/<uuid:pk>/", submission.submission, name="submission"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import URLPattern, path
 
-from jobs.api import jobs, output, submit, views
+from jobs.api import jobs, notifications, output, submit, views
 
 urlpatterns: list[URLPattern] = [
     path("jobs/", jobs.JobsApi.as_view(), name="api-jobs"),
@@ -15,6 +15,13 @@ urlpatterns: list[URLPattern] = [
     path("jobs/<uuid:pk>/sent/", submit.SentApi.as_view(), name="api-job-sent"),
     path("views/", views.ViewsApi.as_view(), name="api-views"),
     path("views/<uuid:pk>/", views.ViewApi.as_view(), name="api-view"),
+    path("notifications/", notifications.NotificationsApi.as_view(), name="api-notifications"),
+    path("notifications/read/", notifications.NotificationsReadApi.as_view(), name="api-notifications-read"),
+    path(
+        "notifications/settings/",
+        notifications.NotificationSettingsApi.as_view(),
+        name="api-notification-settings",
+    ),
     path("submissions/", submit.SubmissionsApi.as_view(), name="api-submissions"),
     path("submissions/<uuid:pk>/", submit.SubmissionApi.as_view(), name="api-submission"),
     path("submissions/<uuid:pk>/again/", submit.SendAgainApi.as_view(), name="api-submission-again"),

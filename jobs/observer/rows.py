@@ -13,6 +13,7 @@ from clusters.clients.slurmrest.models import FINISHED_STATES, JobRecord
 from clusters.models import Cluster, Phase, SlurmEndpoint, SlurmIdentity
 from jobs import live
 from jobs.models import ACTIVE_STATES, Job, JobEvent, JobState
+from jobs.notify.noting import note
 from jobs.observer import lines
 from jobs.observer.columns import columns_of, is_our_check
 from portal.lib.types import JSONDict
@@ -207,6 +208,7 @@ def _write(changes: Changes) -> None:
     Job.objects.bulk_create(changes.new, batch_size=_BATCH)
     Job.objects.bulk_update(changes.changed, [*sorted(changes.columns), "observed_at"], batch_size=_BATCH)
     JobEvent.objects.bulk_create(changes.events, batch_size=_BATCH)
+    note(changes.events)
     lines.fold(changes.rows)
     for topic in live.of_jobs(changes.changed, new=changes.new):
         publish(topic)

@@ -99,6 +99,8 @@ PAGES: dict[str, list[Page]] = {
     "job-new": [Page(arguments=CLUSTER)],
     "job": [Page(arguments=JOB), Page(who="rui", arguments=in_tenant(pk="job failed"), label="failed")],
     "job-cancel": [Page(arguments=JOB)],
+    "job-notify": [Page(arguments=JOB)],
+    "notifications": [Page(arguments=HERE), Page(who="rui", arguments=HERE, label="empty")],
     "job-output": [Page(arguments=JOB)],
     "submission": [Page(arguments=in_tenant(pk="submission"))],
 }
@@ -108,6 +110,8 @@ NOT_PAGES: dict[str, str] = {
     "signin": "goes on to the provider",
     "callback": "comes back from the provider",
     "signout": "is a POST",
+    "notifications-read": "is a POST",
+    "notifications-bell": "answers with a piece of every page",
     "language": "is a POST",
     "live": "answers with a region of a page",
     "invitation": "is where invitation-open leads",

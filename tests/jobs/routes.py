@@ -54,6 +54,9 @@ def view_of_owner(world: World) -> JSONDict:
     return {"pk": _view(world).pk}
 
 
+told = {"on_end": "on", "in_browser": "on"}
+
+
 def form(world: World) -> JSONDict:
     return {"key": lambda: str(uuid.uuid4()), "script": SCRIPT}
 
@@ -83,6 +86,10 @@ ROUTES: dict[str, Route] = {
     "view-delete": Route(view_of_owner, method="post", roles=OWNERS),
     "job": Route(job_of),
     "job-cancel": Route(job_of, method="post", roles=ADMINS, around=slurm),
+    "job-notify": Route(job_of, method="post", data=lambda world: told, roles=OWNERS),
+    "notifications": Route(method="post", data=lambda world: told),
+    "notifications-read": Route(method="post"),
+    "notifications-bell": Route(),
     "job-output": Route(job_of, roles=ADMINS, around=slurm),
     "job-output-file": Route(job_of, roles=ADMINS, around=slurm),
     "submission": Route(submission_of),

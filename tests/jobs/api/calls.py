@@ -40,6 +40,7 @@ def sent_job_of(world: World) -> JSONDict:
     return {"pk": world.make(_sent, world).pk}
 
 
+WANTED = {"on_start": False, "on_end": True, "on_failure": True, "by_mail": False, "in_browser": True}
 CALLS: dict[str, Call] = {
     "jobs_list": Call(query="?who=everyone"),
     "cluster_queue": Call(cluster_of),
@@ -47,6 +48,10 @@ CALLS: dict[str, Call] = {
     "view_save": Call(body=lambda world: {"name": "mine", "query": "state=running"}, ok=201),
     "view_rename": Call(view_of_owner, body=lambda world: {"name": "other"}, roles=OWNERS),
     "view_delete": Call(view_of_owner, roles=OWNERS, ok=204),
+    "notifications_list": Call(),
+    "notifications_read": Call(ok=204),
+    "notification_settings": Call(),
+    "notification_settings_change": Call(body=lambda world: WANTED),
     "job": Call(job_of),
     "job_events": Call(job_of),
     "job_cancel": Call(job_of, roles=ADMINS, scopes=JOBS, around=slurm),
