@@ -7,7 +7,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Protocol
 
 import pytest
@@ -160,6 +160,7 @@ def shapes_of(secret: bytes) -> set[str]:
 def settle(step: Step, ctx: StepContext, told: list[str] | None = None, *, seconds: float = 40) -> Observed:
     """What the engine does with one step until it is ready."""
     end = time.monotonic() + seconds
+    pause = _pauses()
     while True:
         seen = step.observe(ctx)
         if told is not None:
@@ -167,27 +168,35 @@ def settle(step: Step, ctx: StepContext, told: list[str] | None = None, *, secon
         if seen.exists and seen.in_sync and seen.ready:
             return seen
         assert time.monotonic() < end, f"{step.name} is not ready: {seen}"
-        if not (seen.exists and seen.in_sync):
-            _quietly(lambda: step.apply(ctx), told)
-        else:
-            time.sleep(0.1)
+        if (seen.exists and seen.in_sync) or not _quietly(lambda: step.apply(ctx), told):
+            time.sleep(next(pause))
 
 
 def drive_away(step: Step, ctx: StepContext, *, seconds: float = 30) -> None:
     """What the engine does with one step until it is gone."""
     end = time.monotonic() + seconds
-    while step.observe(ctx).exists:
-        assert time.monotonic() < end, f"{step.name} is not gone: {step.observe(ctx)}"
-        _quietly(lambda: step.remove(ctx), None)
+    pause = _pauses()
+    while (seen := step.observe(ctx)).exists:
+        assert time.monotonic() < end, f"{step.name} is not gone: {seen}"
+        if not _quietly(lambda: step.remove(ctx), None):
+            time.sleep(next(pause))
 
 
-def _quietly(verb: Callable[[], None], told: list[str] | None) -> None:
+def _pauses() -> Iterator[float]:
+    """Short ones first: most things come at once."""
+    yield from (0.02, 0.04, 0.07)
+    while True:
+        yield 0.1
+
+
+def _quietly(verb: Callable[[], None], told: list[str] | None) -> bool:
     try:
         verb()
     except TemporaryError as error:
         if told is not None:
             told.append(f"{error!r} {error.hint}")
-        time.sleep(0.1)
+        return False
+    return True
 
 
 def crash(verb: Callable[[], object], *, at: int) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from clusters.clients.kube.models import Kind, Manifest, ref_of
+from clusters.clients.kube.models import Kind, Manifest, Ref, ref_of
 from clusters.kube import kinds, objects
 from clusters.kube.gitops.installer import SET
 from clusters.kube.renderers import argo, flux
@@ -44,23 +44,39 @@ class GitOps:
     charts: Mapping[str, Chart]
     holds: tuple[str, ...] = ()  # releases that are synced and never lead to anything
     seen: dict[str, Values] = field(default_factory=dict)  # the last values of each release
+    _applied: dict[Ref, tuple[Manifest, int]] = field(default_factory=dict)  # and its generation then
 
     def look(self, hands: Hands) -> None:
         """One round."""
         self.seen = dict(_releases(hands))
-        wanted: dict[str, tuple[Kind, Manifest]] = {}
+        wanted: dict[Ref, tuple[Kind, Manifest]] = {}
         for name, values in self.seen.items():
             for kind, made in () if name in self.holds else self.charts.get(name, _nothing)(values):
-                wanted[str(ref_of(made, kind))] = (kind, made)
-        for kind, made in wanted.values():
-            meta = {**made["metadata"], "labels": {INSTALLED: "yes"}}
-            if namespace := made["metadata"].get("namespace"):
-                hands.create(kinds.NAMESPACE, objects.manifest(kinds.NAMESPACE, namespace, {}))
-            hands.apply({**made, "metadata": meta}, ref_of(made, kind))
+                wanted[ref_of(made, kind)] = (kind, made)
+        for ref, (kind, made) in wanted.items():
+            self._keep(hands, ref, kind, made)
         for kind in {kind for chart in self.charts.values() for kind, _ in chart({})} | KINDS:
-            for found in hands.client.list(kind, labels={INSTALLED: "yes"}):
-                if str(ref_of(found, kind)) not in wanted:
-                    hands.release(ref_of(found, kind))
+            for found in hands.all(kind):
+                mine = (found["metadata"].get("labels") or {}).get(INSTALLED) == "yes"
+                if mine and ref_of(found, kind) not in wanted:
+                    hands.release_found(ref_of(found, kind), found)
+
+    def _keep(self, hands: Hands, ref: Ref, kind: Kind, made: Manifest) -> None:
+        """Apply it where it is not there, is wanted otherwise now, or was changed since."""
+        there = {ref_of(one, kind): _generation(one) for one in hands.all(kind)}
+        if self._applied.get(ref) == (made, there.get(ref)):
+            return
+        spaces = {str(one["metadata"]["name"]) for one in hands.all(kinds.NAMESPACE)}
+        if ref.namespace and ref.namespace not in spaces:
+            hands.create(kinds.NAMESPACE, objects.manifest(kinds.NAMESPACE, ref.namespace, {}))
+        meta = {**made["metadata"], "labels": {INSTALLED: "yes"}}
+        done = hands.apply({**made, "metadata": meta}, ref)
+        if done is not None:
+            self._applied[ref] = (made, _generation(done))
+
+
+def _generation(found: Manifest) -> int:
+    return int(found["metadata"].get("generation") or 0)
 
 
 KINDS = {kinds.DEPLOYMENT, kinds.STATEFUL_SET, kinds.DAEMON_SET}
@@ -82,7 +98,7 @@ def _releases(hands: Hands) -> Iterator[tuple[str, Values]]:
 
 
 def _alive(hands: Hands, kind: Kind) -> list[Manifest]:
-    return [one for one in hands.client.list(kind) if not one["metadata"].get("deletionTimestamp")]
+    return [one for one in hands.all(kind) if not one["metadata"].get("deletionTimestamp")]
 
 
 def application_sets() -> Vendor:

@@ -174,6 +174,7 @@ def _refusal(code: int, reason: str, message: str) -> Answer:
 def _handler(proxy: PlatformProxy) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True  # or each answer waits for the acknowledgement of its own headers
 
         def _do(self) -> None:
             length = int(self.headers.get("Content-Length") or 0)

@@ -50,8 +50,18 @@ def documents(role: str) -> Iterator[dict[str, Any]]:
         yield one
 
 
+_given: dict[tuple[str, str], Access] = {}
+
+
 def access(server: KubeServer, role: str) -> Access:
-    """Apply a role's file and come in as its ServiceAccount; returns once the rights hold."""
+    """Come in as a role's ServiceAccount; its file is applied once for each server. The rights hold then."""
+    key = (server.url, role)
+    if key not in _given:
+        _given[key] = _access(server, role)
+    return _given[key]
+
+
+def _access(server: KubeServer, role: str) -> Access:
     account: Ref | None = None
     rules: list[dict[str, Any]] = []
     where = ""

@@ -1,13 +1,15 @@
 """Small controllers that play the vendors' part on a test server: slow, failing or stuck as a test says.
 
 A vendor looks at the objects of its kinds again and again and writes status, children and finalizers,
-as the vendor's own controller would. Ages count from when it first saw that spec.
+as the vendor's own controller would: when anything on the server has changed, and at a pace of its own, for
+ages. Ages count from when it first saw that spec.
 """
 
 from __future__ import annotations
 
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -17,15 +19,16 @@ import msgspec
 
 from clusters.clients.kube.client import KubeClient
 from clusters.clients.kube.models import Kind, Manifest, Ref, ref_of
-from clusters.clients.kube.tls import context_for
 from clusters.kube import kinds
 from portal.lib.errors import OutsideError
-from portal.lib.http import Answer, Outside
+from portal.lib.http import Answer
+from tests.kube.watching import Watches
 
 OWNER = "test-vendor/owner"
 MERGE = "application/merge-patch+json"
 JSON = "application/json"
-PACE = 0.1
+PACE = 0.1  # seconds between two rounds when nothing changes: what has an age grows older
+BREATH = 0.01  # seconds from a change to the round that it leads to: changes seldom come alone
 Status = Callable[[Manifest, float], Mapping[str, Any] | None]  # object, age -> status, None: as it is
 Make = Callable[[Manifest], Iterable[tuple[Kind, Manifest]]]
 Holds = Callable[[Manifest, float], bool]
@@ -36,7 +39,12 @@ class Hands:
 
     def __init__(self, client: KubeClient) -> None:
         self.client = client
-        self._outside = Outside(client.access.server, tls=context_for(client.access), timeout=30)
+        self._outside = client._outside  # its connections; each of its own would cost a handshake
+        self.watches: Watches | None = None
+
+    def all(self, kind: Kind) -> tuple[Manifest, ...]:
+        """Every object of a kind: for a controller as its watch tells, which may be a moment late."""
+        return self.watches.all(kind) if self.watches else self.client.list(kind)
 
     def patch(self, ref: Ref, change: Mapping[str, Any], subresource: str = "") -> bool:
         """A merge patch; False if the server refuses it or the object is gone."""
@@ -57,29 +65,42 @@ class Hands:
         """Make an object; False if there is one."""
         return self._send("POST", kind.path(ref_of(manifest, kind).namespace), manifest, JSON).status < 300
 
-    def apply(self, manifest: Manifest, ref: Ref) -> bool:
-        """Server-side apply as a GitOps controller does it: under a manager of its own, by force."""
+    def apply(self, manifest: Manifest, ref: Ref) -> Manifest | None:
+        """Server-side apply as a GitOps controller does it: under a manager of its own, by force.
+
+        What is there then, or None where the server refuses it.
+        """
         query = urlencode({"fieldManager": "test-gitops", "force": "true"})
         answer = self._outside.send(
             "PATCH",
             f"{ref.path}?{query}",
             headers={"Content-Type": "application/apply-patch+yaml"},
             body=msgspec.json.encode(manifest),
+            reuse=True,
         )
-        return answer.status < 300
+        return msgspec.json.decode(answer.body) if answer.status < 300 else None
 
     def release(self, ref: Ref) -> None:
         """Delete an object whatever holds it; absent is fine."""
         found = self.client.get(ref)
         if found is not None:
+            self.release_found(ref, found)
+
+    def release_found(self, ref: Ref, found: Manifest) -> None:
+        """The same of an object that was just read."""
+        if not found["metadata"].get("deletionTimestamp"):
             self.client.delete(ref, uid=found["metadata"]["uid"])
-            if found["metadata"].get("finalizers"):
-                self.patch(ref, {"metadata": {"finalizers": None}})
+        if found["metadata"].get("finalizers"):
+            self.patch(ref, {"metadata": {"finalizers": None}})
 
     def _send(self, method: str, path: str, body: Mapping[str, Any], kind: str) -> Answer:
         query = urlencode({"fieldManager": "test-vendor", "fieldValidation": "Strict"})
         return self._outside.send(
-            method, f"{path}?{query}", headers={"Content-Type": kind}, body=msgspec.json.encode(body)
+            method,
+            f"{path}?{query}",
+            headers={"Content-Type": kind},
+            body=msgspec.json.encode(body),
+            reuse=True,
         )
 
 
@@ -99,11 +120,12 @@ class Vendor:
     holds: Holds = lambda _found, _age: False
     subresource: str = "status"
     _seen: dict[tuple[str, str, bool], float] = field(default_factory=dict)
+    _childless: set[str] = field(default_factory=set)  # owners that are gone, with all their children
 
     def look(self, hands: Hands) -> None:
         """One round over all objects."""
         owners = set()
-        for found in hands.client.list(self.kind):
+        for found in hands.all(self.kind):
             owners.add(found["metadata"]["uid"])
             self._look_at(hands, found)
         if self.children is not None:
@@ -120,6 +142,8 @@ class Vendor:
         if self.finalizer and self.finalizer not in (meta.get("finalizers") or ()):
             hands.patch(ref, {"metadata": {"finalizers": [*(meta.get("finalizers") or ()), self.finalizer]}})
         for kind, child in self.children(found) if self.children else ():
+            if ref_of(child, kind) in {ref_of(one, kind) for one in hands.all(kind)}:
+                continue
             labels = {**(child["metadata"].get("labels") or {}), OWNER: meta["uid"]}
             hands.create(kind, {**child, "metadata": {**child["metadata"], "labels": labels}})
         wanted = self.status(found, age) if self.status else None
@@ -127,11 +151,17 @@ class Vendor:
             hands.write_status(ref, wanted, self.subresource)
 
     def _forget(self, hands: Hands, owners: set[str]) -> None:
+        gone = self._known() - owners - self._childless
+        if not gone:
+            return
+        parents = set()
         for kind in CHILDREN:
-            for child in hands.client.list(kind):
+            for child in hands.client.list(kind):  # the watch may not have told of the last one yet
                 owner = (child["metadata"].get("labels") or {}).get(OWNER)
-                if owner and owner in self._known() and owner not in owners:
-                    hands.release(ref_of(child, kind))
+                if owner in gone:
+                    parents.add(owner)
+                    hands.release_found(ref_of(child, kind), child)
+        self._childless |= gone - parents
 
     def _known(self) -> set[str]:
         return {uid for uid, _, _ in self._seen}
@@ -154,17 +184,27 @@ class Namespaces:
 
     def look(self, hands: Hands) -> None:
         """One round."""
-        for found in hands.client.list(kinds.NAMESPACE):
-            if not found["metadata"].get("deletionTimestamp"):
-                continue
-            name = found["metadata"]["name"]
-            left = [ref for kind in self._namespaced(hands) for ref in _inside(hands, kind, name)]
-            for ref in left:
-                inside = hands.client.get(ref)
-                if inside is not None and not inside["metadata"].get("deletionTimestamp"):
-                    hands.client.delete(ref, uid=inside["metadata"]["uid"])
-            if not left:
+        going = [
+            one for one in hands.client.list(kinds.NAMESPACE) if one["metadata"].get("deletionTimestamp")
+        ]
+        left = self._inside(hands, {str(one["metadata"]["name"]) for one in going})
+        for found in going:
+            name = str(found["metadata"]["name"])
+            if not left[name]:
                 hands.put(f"/api/v1/namespaces/{name}/finalize", {**found, "spec": {"finalizers": []}})
+
+    def _inside(self, hands: Hands, spaces: set[str]) -> Counter[str]:
+        """How much stands in each of them; all of it is told to go."""
+        left: Counter[str] = Counter()
+        for kind in self._namespaced(hands) if spaces else ():
+            for one in hands.client.list(kind):
+                name = one["metadata"]["namespace"]
+                if name not in spaces:
+                    continue
+                left[name] += 1
+                if not one["metadata"].get("deletionTimestamp"):
+                    hands.client.delete(ref_of(one, kind), uid=one["metadata"]["uid"])
+        return left
 
     def _namespaced(self, hands: Hands) -> list[Kind]:
         if not self._kinds:
@@ -195,10 +235,6 @@ def _vendors_kinds(client: KubeClient) -> Iterable[Kind]:
         yield Kind(f"{spec['group']}/{version}", spec["names"]["kind"], spec["names"]["plural"])
 
 
-def _inside(hands: Hands, kind: Kind, namespace: str) -> list[Ref]:
-    return [ref_of(found, kind) for found in hands.client.list(kind, namespace=namespace)]
-
-
 class Controller(Protocol):
     """Something that looks at the server again and again."""
 
@@ -211,8 +247,9 @@ class Running:
 
     def __init__(self, client: KubeClient, vendors: Iterable[Controller]) -> None:
         self.hands = Hands(client)
+        self.hands.watches = self._watches = Watches(client)
         self.vendors = list(vendors)
-        self._stop = threading.Event()
+        self._stopped = False
         self._broken: Exception | None = None
         self._thread = threading.Thread(target=self._work, daemon=True)
 
@@ -221,13 +258,23 @@ class Running:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._stop.set()
+        self._stopped = True
+        self._watches.changed.set()
         self._thread.join()
+        self._watches.stop()
+        self.check()
+
+    def check(self) -> None:
+        """Raises what broke one of them."""
         if self._broken is not None:
             raise self._broken
 
     def _work(self) -> None:
-        while not self._stop.wait(PACE):
+        changed = self._watches.changed
+        while not self._stopped:
+            if changed.wait(PACE):
+                time.sleep(BREATH)
+            changed.clear()
             for vendor in self.vendors:
                 try:
                     vendor.look(self.hands)

@@ -20,7 +20,6 @@ from tests.kube.server import KubeServer
 from tests.kube.vendors import Hands, Namespaces, Running
 
 DEADLINE = 30.0
-KUBERNETES_OWN = frozenset({"default", "kube-system"})  # namespaces that nobody can delete
 SERVERS_OWN = ("managedFields", "resourceVersion", "generation", "creationTimestamp")
 
 
@@ -37,7 +36,7 @@ class KubeSubject:
         self.objects = driven.step(lambda _: self.clients())
         self.step: Step = self.objects
         self.ctx = self._context()
-        self._strangers: list[Ref] = []
+        self.strangers: list[Ref] = []
         self.vendors = Running(server.client, [*driven.vendors(server), Namespaces()])
 
     def _context(self) -> StepContext:
@@ -73,14 +72,19 @@ class KubeSubject:
         theirs["metadata"] = {
             name: value for name, value in theirs["metadata"].items() if name in {"name", "namespace"}
         }
-        if one.ref.namespace and one.ref.namespace not in KUBERNETES_OWN:
-            self._strangers.append(Ref(kinds.NAMESPACE, one.ref.namespace))
+        if one.ref.namespace and not self._stays(one.ref.namespace):
+            self.strangers.append(Ref(kinds.NAMESPACE, one.ref.namespace))
         end = time.monotonic() + DEADLINE
         while not self._put(one, theirs):  # a namespace that is just going takes nothing
             assert time.monotonic() < end, one.ref
             time.sleep(0.05)
-        self._strangers.append(one.ref)
+        self.strangers.append(one.ref)
         return lambda: _without_finalizers(_content(self.server.client.get(one.ref) or {}))
+
+    def _stays(self, namespace: str) -> bool:
+        """Whether it is there without the step."""
+        found = self.server.client.get(Ref(kinds.NAMESPACE, namespace))
+        return found is not None and not found["metadata"].get("deletionTimestamp")
 
     def _put(self, one: Wanted, theirs: Manifest) -> bool:
         if one.ref.namespace:
@@ -122,15 +126,16 @@ class KubeSubject:
 
     def sweep(self) -> None:
         """Remove all that is left of the cluster, and strangers; returns once it is gone."""
-        left = [*reversed(self.ours()), *reversed(self._strangers)]
+        left = dict(reversed(list(self.ours().items())))
+        left |= {ref: found for ref in reversed(self.strangers) if (found := self.server.client.get(ref))}
         end = time.monotonic() + DEADLINE
         while left:
-            assert time.monotonic() < end, left
-            for ref in left:
-                self.hands.release(ref)
-            time.sleep(0.05)
-            left = [ref for ref in left if self.server.client.get(ref) is not None]
-        self._strangers.clear()
+            assert time.monotonic() < end, list(left)
+            for ref, found in left.items():
+                self.hands.release_found(ref, found)
+            left = {ref: found for ref in left if (found := self.server.client.get(ref))}
+            time.sleep(0.02 if left else 0)
+        self.strangers.clear()
 
 
 def _content(found: Manifest) -> dict[str, Any]:

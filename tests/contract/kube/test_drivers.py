@@ -21,19 +21,29 @@ EACH = [
 ]
 
 
+@pytest.fixture(scope="class", params=EACH)
+def place(
+    request: pytest.FixtureRequest, kube_server: KubeServer, platform: PlatformProxy
+) -> Iterator[KubeSubject]:
+    """A step with its vendors at work, and a cluster."""
+    driven: Driven = request.param
+    access = roles.access(kube_server, driven.role)
+    if driven.platform:
+        access = platform.access(access.token)
+    one = KubeSubject(kube_server, driven, access)
+    with one.vendors:
+        yield one
+        one.sweep()
+
+
 class TestKubernetesDrivers(KubeContract):
     """Each step of each profile."""
 
-    @pytest.fixture(params=EACH)
-    def subject(
-        self, request: pytest.FixtureRequest, kube_server: KubeServer, platform: PlatformProxy
-    ) -> Iterator[KubeSubject]:
-        """A cluster of which nothing exists yet."""
-        driven: Driven = request.param
-        access = roles.access(kube_server, driven.role)
-        if driven.platform:
-            access = platform.access(access.token)
-        one = KubeSubject(kube_server, driven, access)
-        with one.vendors:
-            yield one
-            one.sweep()
+    @pytest.fixture
+    def subject(self, place: KubeSubject, request: pytest.FixtureRequest) -> Iterator[KubeSubject]:
+        """The same for all promises; a fresh cluster after one that was broken or that brought strangers."""
+        failed = request.session.testsfailed
+        yield place
+        place.vendors.check()
+        if request.session.testsfailed > failed or place.strangers:
+            place.fresh()
