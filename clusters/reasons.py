@@ -7,8 +7,14 @@ from __future__ import annotations
 
 from django.utils.translation import gettext, gettext_noop
 
+from clusters.sentences import told
+
 SENTENCES = {
     # while something is made, changed or removed
+    "AccountingDiffers": gettext_noop("The accounting's database is still to be made."),
+    "AccountingDown": gettext_noop("The accounting does not run. Jobs run without it."),
+    "AccountingMissing": gettext_noop("The machine lacks the accounting's programs. Jobs run without them."),
+    "AccountingStarting": gettext_noop("The accounting starts."),
     "AccountsDiffer": gettext_noop("Accounts are still to be made or mended."),
     "Busy": gettext_noop("Another worker is changing this cluster."),
     "ClusterMissing": gettext_noop("The cluster's folder does not exist yet."),

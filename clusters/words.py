@@ -29,6 +29,7 @@ TITLES = {
     "addons": gettext_noop("Install the add-ons"),
     "home": gettext_noop("Provide home folders"),
     "accounting": gettext_noop("Start the accounting"),
+    "accounts": gettext_noop("Make Slurm's users"),
     "isolation": gettext_noop("Show the isolation"),
 }
 OPERATOR, US, NOBODY = "an operator", "Freehold", "nobody"
