@@ -16,6 +16,7 @@ DRIVERS = {
     "machines": "local",
     "fabric": "local",
     "control_plane": "local",
+    "accounting": "local",
     "slurm": "local",
     "kubernetes": "kubernetes_stack",
 }
@@ -60,6 +61,7 @@ def load() -> None:
 
 def _look_for_programs_again() -> None:
     """Whoever starts the portal again may have installed what control planes waited for."""
-    missing = Cluster.objects.filter(steps__status=StepStatus.STALLED, steps__reason="KubeAssetsMissing")
+    reasons = ("KubeAssetsMissing", "AccountingMissing")
+    missing = Cluster.objects.filter(steps__status=StepStatus.STALLED, steps__reason__in=reasons)
     for cluster in missing.distinct().select_related("site"):
         wake(cluster)

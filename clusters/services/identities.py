@@ -34,6 +34,9 @@ def sync(cluster: Cluster) -> bool:
     inactive; its row, name and uid stay for ever.
     """
     changed = _ensure(cluster, "observer", IdentityKind.OBSERVER, None)
+    if cluster.site.drivers.get("accounting"):
+        # who administers Slurm's accounts and limits: in workers only
+        changed |= _ensure(cluster, "administrator", IdentityKind.ADMINISTRATOR, None)
     members = (
         Membership.objects.working()
         .select_related("user", "tenant")
@@ -72,6 +75,12 @@ def membership_changed(membership: Membership) -> None:
     _sync_clusters(membership.tenant_id)
 
 
+def keys_changed(membership: Membership) -> None:
+    """Called inside the command that set other SSH keys: live clusters publish them soon."""
+    if SlurmIdentity.objects.filter(membership=membership, active=True).exists():
+        _sync_clusters(membership.tenant_id, also=True)
+
+
 def tenant_changed(tenant: Tenant) -> None:
     """Called inside the command that suspended or resumed a tenant: as above."""
     _sync_clusters(tenant.pk)
@@ -90,7 +99,8 @@ def accounts_of(memberships: Collection[uuid.UUID]) -> dict[uuid.UUID, list[Acco
     return found
 
 
-def _sync_clusters(tenant_id: uuid.UUID) -> None:
+def _sync_clusters(tenant_id: uuid.UUID, *, also: bool = False) -> None:
+    """`also`: wake them where no account changed too."""
     with transaction.atomic():
         live = (
             Cluster.objects.filter(tenant_id=tenant_id, wanted=True, stack=Stack.SLURM)
@@ -100,5 +110,5 @@ def _sync_clusters(tenant_id: uuid.UUID) -> None:
             .select_related("site")
         )
         for cluster in live:
-            if sync(cluster):
+            if sync(cluster) or also:
                 wake(cluster, generation=F("generation") + 1)
