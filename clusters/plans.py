@@ -24,6 +24,22 @@ SAID: tuple[tuple[re.Pattern[str], str], ...] = (
         gettext_noop("slurmctld and slurmrestd of cluster %(cluster)s, with keys of their own"),
     ),
     (
+        re.compile(r"node (?P<node>\S+) of pool (?P<pool>\S+) \(simulated\)"),
+        gettext_noop("node %(node)s of pool %(pool)s (simulated)"),
+    ),
+    (
+        re.compile(r"API server of cluster (?P<cluster>\S+), with a store and keys of its own"),
+        gettext_noop("API server of cluster %(cluster)s, with a store and keys of its own"),
+    ),
+    (
+        re.compile(r"rights of (?P<account>\S+) in it: nodes, and accounts of members"),
+        gettext_noop("rights of %(account)s in it: nodes, and accounts of members"),
+    ),
+    (
+        re.compile(r"slurmdbd of cluster (?P<cluster>\S+), with a database and a password of its own"),
+        gettext_noop("slurmdbd of cluster %(cluster)s, with a database and a password of its own"),
+    ),
+    (
         re.compile(r"slurmd (?P<node>\S+) in partition (?P<pool>\S+)"),
         gettext_noop("slurmd %(node)s in partition %(pool)s"),
     ),

@@ -1,6 +1,6 @@
 """What the CamelCase reasons of steps and plans mean, in the reader's language.
 
-Workers store a reason and a sentence of their own. The sentence is data: it stands beside ours as the detail.
+Workers store a reason and a sentence of their own, which stands beside ours as the detail.
 """
 
 from __future__ import annotations
@@ -100,6 +100,7 @@ SENTENCES = {
     "Forbidden": gettext_noop("The portal may not do this there."),
     "HostPaused": gettext_noop("A machine is paused."),
     "Invalid": gettext_noop("An object was refused as invalid."),
+    "JoinAwaited": gettext_noop("Machines are still to join the cluster."),
     "JoinNotReady": gettext_noop("There is no command yet with which machines join."),
     "KindMissing": gettext_noop("The API server does not know a kind of object that is needed."),
     "KubeconfigNotReady": gettext_noop("The API server has given no way in for the portal yet."),
@@ -214,5 +215,5 @@ def explain(reason: str, stored: str) -> str:
     """The reason's sentence with the stored text as its detail; the stored text alone where we know none."""
     sentence = sentence_of(reason)
     if not sentence or not stored or stored == SENTENCES[reason]:
-        return sentence or stored
-    return f"{sentence} {stored}"
+        return sentence or told(stored)
+    return f"{sentence} {told(stored)}"

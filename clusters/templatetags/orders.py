@@ -11,7 +11,7 @@ from django.utils.formats import number_format
 from django.utils.translation import get_language, pgettext
 from django.utils.translation import gettext as _
 
-from clusters import lines, words
+from clusters import lines, sentences, words
 from clusters.models import Order, OrderKind
 from clusters.reasons import sentence_of
 from clusters.services.order_checks import HOURS_PER_MONTH
@@ -49,6 +49,12 @@ def kind_word(order: Order) -> str:
 def state_word(order: Order) -> str:
     """The order's state as it reads for its kind; empty where the usual word fits."""
     return lines.state_word(order)
+
+
+@register.filter
+def told(stored: str) -> str:
+    """A sentence that a worker stored, in the reader's language."""
+    return sentences.told(stored)
 
 
 @register.filter
