@@ -167,21 +167,24 @@ _ATTRIBUTES: dict[str, dict[str, str]] = {
 }
 
 
+def _up_to(most: int) -> str:
+    return gettext("1 to %(most)s.") % {"most": grouped(most)} if most > 1 else gettext("At most 1.")
+
+
 def _helps(view: ClusterView) -> dict[str, str]:
     """Help of each field with its bound in this cluster."""
     most = _Most(view.partitions)
     word = gettext("One name, at most %(most)d characters.") % {"most": LONGEST_WORD}
     own = gettext("One name, at most %(most)d characters. Blank: your default.") % {"most": LONGEST_WORD}
     named = gettext("Name of a partition, at most %(most)d characters.") % {"most": LONGEST_WORD}
-    up_to = gettext("1 to %(most)s.")
     return {
         "name": gettext("At most %(most)d characters, no line break. Blank: the file's name, or job.")
         % {"most": LONGEST_NAME},
         "partition": gettext("Which nodes.") if view.partitions else named,
-        "nodes": up_to % {"most": grouped(most.nodes or MOST_NODES)},
+        "nodes": _up_to(most.nodes or MOST_NODES),
         "tasks": gettext("1 to %(most)s; processes that srun starts.")
         % {"most": grouped(most.cpus or MOST_TASKS)},
-        "cpus_per_task": up_to % {"most": grouped(most.node_cpus or MOST_CPUS)},
+        "cpus_per_task": _up_to(most.node_cpus or MOST_CPUS),
         "gpus": _gpus_help(most),
         "memory_mib": _memory_help(most),
         "time_limit_minutes": _time_help(most),

@@ -46,7 +46,8 @@
     for (const element of $$("time[data-relative]")) {
       const at = Date.parse(element.dateTime);
       if (!element.title) element.title = full.format(at);
-      write(element, relative(at));
+      // "in 24 hr." at the end of a sentence
+      write(element, relative(at).replace(element.nextSibling?.data?.[0] === "." ? /\.$/ : "", ""));
     }
     for (const element of $$("[data-as-of]")) {
       const { asOf, since, lateAfter = 45 } = element.dataset;
@@ -98,7 +99,7 @@
   const token = () => /(?:^|; )csrftoken=(\w+)/.exec(document.cookie)?.[1];
   on("submit", (event) => {
     const form = event.target;
-    // Who signed in again in another tab has a new token; this page's form still goes through.
+    // After a sign-in in another tab: its new token.
     const field = $("[name=csrfmiddlewaretoken]", form);
     if (field) field.value = token() || field.value;
     if (!form.matches("[data-once]")) return;
@@ -108,7 +109,7 @@
     const button = event.submitter || $("button:not([type=button])", form);
     if (!button) return;
     button.dataset.words = button.innerHTML;
-    // A disabled button's name and value are not sent: disabled after the form was read.
+    // Disabled only after the form was read.
     setTimeout(() => { button.disabled = true; button.textContent = button.dataset.sendingText || say("Sending"); });
   }, document, true);
   function release(form) {
