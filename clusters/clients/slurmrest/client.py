@@ -37,6 +37,8 @@ class RestGateway:
     `session` may be shared by all accounts of one cluster, so that they share its connections.
     """
 
+    plugin = "slurm"
+
     def __init__(
         self,
         base_url: str,
@@ -179,7 +181,7 @@ class RestGateway:
             headers["Content-Type"] = "application/json"  # with a charset it is refused
         return self._outside.send(
             method,
-            f"/slurm/{self._version}{path}",
+            f"/{self.plugin}/{self._version}{path}",
             headers=headers,
             body=body,
             timeout=timeout or self._timeout,

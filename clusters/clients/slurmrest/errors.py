@@ -18,7 +18,11 @@ from portal.lib.http import Answer
 
 JOB_UNKNOWN: Final = 2017
 NO_CONNECTION: Final = 1800  # slurmrestd found no slurmctld: nothing was handed over
-NOT_PERMITTED: Final = frozenset({2002, 2010})
+TRY_AGAIN: Final = 11  # EAGAIN, left over from something else
+ACCESS_DENIED: Final = 2002
+NOTHING_FOUND: Final = 9003  # of slurmdbd; with status 200
+BOOKS_AWAY: Final = frozenset({7000, 1900, 6600})  # slurmrestd or slurmctld found no slurmdbd
+NOT_PERMITTED: Final = frozenset({ACCESS_DENIED, 2010})
 TOKEN_CODES: Final = frozenset({1007})
 VAGUE_CODES: Final = frozenset({-1, 5005})  # with status 500: a dead token, or slurmctld hung up
 LINK_CODES: Final = frozenset({1801, 1802, 1803, 2027, 5004})  # between slurmrestd and slurmctld
