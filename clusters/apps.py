@@ -23,6 +23,7 @@ class ClustersConfig(AppConfig):
         hooks.tenant_changed.append(identities.tenant_changed)
         hooks.membership_changed.append(kubeconfigs.membership_changed)
         hooks.tenant_changed.append(kubeconfigs.tenant_changed)
+        hooks.keys_changed.append(identities.keys_changed)
         hooks.accounts.append(identities.accounts_of)
         facts.THINGS["order"] = stored_order
         audit.register_verbs(

@@ -61,6 +61,7 @@ register_verbs(
         "invitation.revoked": gettext_lazy("took back the"),
         "token.created": gettext_lazy("made the API token"),
         "token.revoked": gettext_lazy("revoked the API token"),
+        "ssh_keys.changed": gettext_lazy("changed the SSH keys of"),
         "operator.looked": gettext_lazy("looked at"),
         "audit.exported": gettext_lazy("exported the audit trail"),
     },

@@ -75,6 +75,22 @@ class SettingsForm(forms.Form):
     )
 
 
+class SshKeysForm(forms.Form):
+    """All public keys of a member."""
+
+    keys = forms.CharField(
+        label=_("Public keys"),
+        required=False,
+        max_length=25_000,
+        strip=False,
+        help_text=_(
+            "One a line, as in the .pub files of your computer, e.g. ~/.ssh/id_ed25519.pub. At most ten."
+            " Empty: none. Private keys are refused."
+        ),
+        widget=forms.Textarea(attrs={"rows": 6, "spellcheck": "false", "class": "mono"}),
+    )
+
+
 SCOPE_WORDS = {
     "read": _("Read: whatever your role may look at, output and audit trail included"),
     "jobs": _("Jobs: submit, cancel, and read the output of your jobs"),

@@ -20,6 +20,8 @@ class Account:
 # Called after a membership began, changed its role, was suspended, resumed or ended; also after its person
 # was suspended or resumed. Register in AppConfig.ready.
 membership_changed: list[Callable[[Membership], None]] = []
+# Called after a member set other SSH keys.
+keys_changed: list[Callable[[Membership], None]] = []
 # Called after a whole tenant was suspended or resumed.
 tenant_changed: list[Callable[[Tenant], None]] = []
 # Asked for the working accounts of members, by the keys of their memberships; one query each.
@@ -29,6 +31,12 @@ accounts: list[Callable[[Collection[uuid.UUID]], Mapping[uuid.UUID, list[Account
 def tell_membership_changed(membership: Membership) -> None:
     """Call all of them; an error undoes the command."""
     for hook in membership_changed:
+        hook(membership)
+
+
+def tell_keys_changed(membership: Membership) -> None:
+    """Call all of them; an error undoes the command."""
+    for hook in keys_changed:
         hook(membership)
 
 

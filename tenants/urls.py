@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import URLPattern, path
 
-from tenants.views import audit, live, mailbox, members, settings, signin, tokens, welcome
+from tenants.views import audit, live, mailbox, members, settings, signin, ssh_keys, tokens, welcome
 
 urlpatterns: list[URLPattern] = [
     path("signin/", signin.signin, name="signin"),
@@ -30,6 +30,7 @@ urlpatterns: list[URLPattern] = [
     path("t/<slug:tenant>/tokens/", tokens.tokens, name="tokens"),
     path("t/<slug:tenant>/tokens/new/", tokens.token_new, name="token-new"),
     path("t/<slug:tenant>/tokens/<uuid:pk>/revoke/", tokens.token_revoke, name="token-revoke"),
+    path("t/<slug:tenant>/ssh-keys/", ssh_keys.ssh_keys, name="ssh-keys"),
     path("t/<slug:tenant>/audit/", audit.audit, name="audit"),
     path("t/<slug:tenant>/audit/export/", audit.export, name="audit-export"),
 ]

@@ -58,7 +58,7 @@ def cluster_spec(cluster: Cluster) -> ClusterSpec:
             )
             if spec.machines or spec.leaving or spec.count
         ),
-        accounts=tuple(_account_specs(SlurmIdentity.objects.filter(cluster=cluster).order_by("uid"))),
+        accounts=tuple(_account_specs(_identities(cluster))),
         gid=cluster.gid or 0,
         prefix=prefix_of(cluster),
         parameters=cluster.parameters,
@@ -79,6 +79,11 @@ def _pool_spec(pool: NodePool, *, they_pick: bool) -> PoolSpec:
     )
 
 
+def _identities(cluster: Cluster) -> Iterable[SlurmIdentity]:
+    rows = SlurmIdentity.objects.filter(cluster=cluster).order_by("uid")
+    return rows.prefetch_related("membership__ssh_keys")
+
+
 def _account_specs(identities: Iterable[SlurmIdentity]) -> Iterable[AccountSpec]:
     for identity in identities:
         yield AccountSpec(
@@ -87,7 +92,12 @@ def _account_specs(identities: Iterable[SlurmIdentity]) -> Iterable[AccountSpec]
             gid=identity.gid,
             kind=identity.kind,  # type: ignore[arg-type]  # the choices are the same three words
             active=identity.active,
+            keys=tuple(key.line for key in identity.membership.ssh_keys.all()) if _has_keys(identity) else (),
         )
+
+
+def _has_keys(identity: SlurmIdentity) -> bool:
+    return identity.active and identity.membership is not None
 
 
 def site_settings(site: Site) -> Mapping[str, Any]:

@@ -29,6 +29,14 @@ def vcluster_nodes(wanted: Wanted) -> tuple[Step, ...]:
     return tuple(step for step in made if step.name in wanted.concerns)
 
 
+def joined(wanted: Wanted) -> tuple[Step, ...]:
+    """Nodes of machines that join by themselves, or by an operator's hand."""
+    from clusters.drivers.joined import JoinedNodesStep, JoinedSettings  # noqa: PLC0415
+    from clusters.kube.servers import of_tenant  # noqa: PLC0415
+
+    return (JoinedNodesStep(JoinedSettings.from_site(wanted.site.settings), of_tenant),)
+
+
 def netris(wanted: Wanted) -> tuple[Step, ...]:
     """A fabric by the Netris controller."""
     from clusters.drivers.netris import FabricStep, NetrisSettings  # noqa: PLC0415

@@ -55,6 +55,7 @@ FACTORIES: dict[str, Factory] = {
     "local": _local,
     "metal3": plane_drivers.metal3,
     "vcluster_nodes": plane_drivers.vcluster_nodes,
+    "joined": plane_drivers.joined,
     "netris": plane_drivers.netris,
     "vcluster_platform": plane_drivers.vcluster_platform,
     "vcluster_gitops": plane_drivers.vcluster_gitops,

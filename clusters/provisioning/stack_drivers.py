@@ -81,8 +81,7 @@ def isolation(wanted: Wanted) -> tuple[Step, ...]:
     from clusters.services.neighbours import around  # noqa: PLC0415
     from clusters.services.slurm_access import authorities_of  # noqa: PLC0415
 
-    authorities = authorities_of(wanted.site.settings)
-    return (IsolationStep(around, wanted.before, authorities=authorities),)
+    return (IsolationStep(around, wanted.before, authorities_of),)
 
 
 def remarks(drivers: dict[str, str], settings: dict[str, object], stack: str) -> tuple[str, ...]:

@@ -56,6 +56,7 @@ class AccountSpec:
     gid: int
     kind: AccountKind
     active: bool  # False: the member left; jobs may end, nothing new is accepted
+    keys: tuple[str, ...] = ()  # public keys for shells, as sshd reads them; ours, without comments
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import URLPattern, path
 
-from tenants.api import audit, invitations, people
+from tenants.api import audit, invitations, people, ssh_keys
 
 urlpatterns: list[URLPattern] = [
     path("me/", people.MeApi.as_view(), name="api-me"),
@@ -27,5 +27,6 @@ urlpatterns: list[URLPattern] = [
         invitations.InvitationRevokeApi.as_view(),
         name="api-invitation-revoke",
     ),
+    path("t/<slug:tenant>/ssh-keys/", ssh_keys.SshKeysApi.as_view(), name="api-ssh-keys"),
     path("t/<slug:tenant>/audit/", audit.AuditApi.as_view(), name="api-audit"),
 ]

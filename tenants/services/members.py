@@ -15,6 +15,7 @@ from tenants.hooks import tell_membership_changed
 from tenants.live.kinds import MEMBERS
 from tenants.models import Membership, Role, Tenant, User
 from tenants.rights import Action, require
+from tenants.services.ssh_keys import forget_keys
 
 
 def change_role(*, actor: Actor, membership: Membership, role: str) -> Membership:
@@ -114,6 +115,7 @@ def _end(done: Command, membership: Membership) -> None:
     _keep_an_owner(membership, becomes=None)
     now = clock.now()
     _swap(membership, ended_at=now, end_jobs_since=_jobs_end(membership, now))
+    forget_keys(membership)
     _tell(done, membership, jobs_end=membership.end_jobs_since is not None)
 
 

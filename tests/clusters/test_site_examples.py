@@ -19,6 +19,7 @@ EXAMPLES = {name: (stack, json.loads(text)) for name, stack, text in BLOCK.finda
 STEPS = {
     "platform": {"machines", "fabric", "control-plane", "access", "gpu", "home", "accounting", "slurm"},
     "gitops": {"machines", "control-plane", "access", "home", "slurm"},
+    "picked": {"machines", "control-plane", "nodes", "access", "slurm", "isolation"},
     "embedded": {"machines", "fabric", "control-plane", "slurm", "identity", "smoke"},
 }
 

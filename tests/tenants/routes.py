@@ -12,8 +12,10 @@ from portal.lib.types import JSONDict
 from tenants.models import ApiToken, Invitation, Membership
 from tenants.services.invitations import invite
 from tenants.services.tokens import create_token
-from tests.architecture.routes import ADMINS, OWNERS, Route, World
+from tests.architecture.routes import ADMINS, MEMBERS, OWNERS, Route, World
 from tests.builders import actor_for, make_member
+
+SSH_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAOhB7/zzhC+HXDdGOdLwJln5NYwm6UNXx3chmQSVTG4 ada@laptop"
 
 
 def member_of(world: World) -> JSONDict:
@@ -68,6 +70,7 @@ ROUTES: dict[str, Route] = {
     "tokens": Route(),
     "token-new": Route(method="post", data=lambda world: {"name": "robot", "scopes": ["read"], "days": "9"}),
     "token-revoke": Route(token_of, method="post", roles=frozenset({"owner"})),
+    "ssh-keys": Route(method="post", data=lambda world: {"keys": SSH_KEY}, roles=MEMBERS),
     "audit": Route(roles=ADMINS),
     "audit-export": Route(method="post", data=lambda world: {"format": "csv"}, roles=ADMINS),
 }

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import datetime as dt
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import closing
+from dataclasses import replace
+from typing import Any
 
 from clusters.clients.kube.client import KubeClient
 from clusters.clients.kube.models import Access
@@ -22,6 +24,12 @@ BUDGET = 12.0  # seconds of one look; other servers are tried at in the next
 MOST = 3  # other clusters of one look, those first that were not tried for longest
 
 
+def no_authorities(settings: Mapping[str, Any]) -> bytes:
+    """Those of the system."""
+    del settings
+    return b""
+
+
 class IsolationStep:
     """Nothing of it is left when the cluster is gone. A step is told its own facts only at removal.
 
@@ -33,11 +41,14 @@ class IsolationStep:
     deadline = dt.timedelta(minutes=15)
 
     def __init__(
-        self, around: LookAround, needs: tuple[str, ...] = ("smoke",), *, authorities: bytes = b""
+        self,
+        around: LookAround,
+        needs: tuple[str, ...] = ("smoke",),
+        authorities: Callable[[Mapping[str, Any]], bytes] = no_authorities,
     ) -> None:
         self.needs = needs
         self._around = around
-        self._authorities = authorities  # of a slurmrestd at an address of the site's
+        self._authorities = authorities  # of slurmrestds at addresses of the site's, from its settings
 
     def describe(self, spec: ClusterSpec) -> tuple[str, ...]:
         """One line per check, for the plan on the approval page."""
@@ -58,10 +69,12 @@ class IsolationStep:
         try:
             made = self._look(ctx, around, known.tried if known else EMPTY, about)
         except api_server.ProbeMissing as error:
-            facts = known.facts if known else EMPTY
-            return Observed(
-                known is not None, reason=error.reason, message=error.message, facts=facts, routine=True
-            )
+            if known is None:
+                return Observed(exists=False, reason=error.reason, message=error.message)
+            # whatever failed then is tried again once the account is there
+            record.write(ctx, replace(known, about="", wrong=None))
+            told = {"reason": error.reason, "message": error.message}
+            return Observed(True, facts=known.facts, routine=True, **told)
         record.write(ctx, made)
         if made.wrong is not None:
             reason, message, _ = made.wrong
@@ -125,7 +138,8 @@ class IsolationStep:
         looks = [one.name for one in ctx.spec.accounts if one.kind == "observer" and one.active]
         if not (facts.get("url") and facts.get("api_version") and key and looks):
             return finding.unchecked(finding.NO_SLURM)
-        door = SlurmDoor(facts["url"], facts["api_version"], looks[0], key, self._authorities)
+        own = self._authorities(ctx.settings)
+        door = SlurmDoor(facts["url"], facts["api_version"], looks[0], key, own)
         return slurm.check(door, access, others, until=until)
 
 

@@ -32,6 +32,12 @@ home="/home/$SLURM_JOB_USER"
 [ -d "$home" ] || install -d -m 0700 -o "$SLURM_JOB_UID" -g "${SLURM_JOB_GID:-$SLURM_JOB_UID}" "$home"
 """
 SCRIPTS = {"50-home.sh": HOME_SCRIPT}
+# a command and no AuthorizedKeysFile: files of a ConfigMap stand in a folder that sshd's StrictModes refuses
+SSHD = """\
+AuthorizedKeysCommand /usr/bin/cat /var/lib/extrausers/%u.keys
+AuthorizedKeysCommandUser nobody
+"""
+KEYS = ".keys"
 SWITCH = """\
 passwd: slurm files extrausers sss
 group: slurm files extrausers sss
@@ -111,6 +117,15 @@ def group(spec: ClusterSpec) -> str:
     """The one group of the cluster."""
     members = ",".join(one.name for one in spec.accounts if one.active)
     return f"{group_name(spec)}:x:{spec.gid}:{members}\n" if spec.gid else ""
+
+
+def keys(spec: ClusterSpec) -> dict[str, str]:
+    """A file for each account that may open a shell: its public keys, as sshd reads them."""
+    return {
+        f"{one.name}{KEYS}": "".join(f"{key}\n" for key in one.keys)
+        for one in spec.accounts
+        if one.active and one.keys
+    }
 
 
 def group_name(spec: ClusterSpec) -> str:

@@ -50,6 +50,8 @@ class IdentityStep(ObjectsStep):
     def wanted(self, ctx: StepContext) -> tuple[Wanted, ...]:
         """See ObjectsStep. With SSSD nothing mounts it, and it says whom the site's directory should know."""
         files = {"passwd": conf.passwd(ctx.spec), "group": conf.group(ctx.spec)}
+        if self._settings.login.replicas and self._settings.identity == FILES:
+            files |= conf.keys(ctx.spec)
         return (objects.config_map(names.IDENTITY, files, namespace=names.NAMESPACE),)
 
     def facts(self, ctx: StepContext, found: Mapping[Ref, Manifest]) -> Mapping[str, str]:

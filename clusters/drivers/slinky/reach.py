@@ -8,7 +8,7 @@ from clusters.clients.slurmrest.gateway import SlurmGateway
 from clusters.clients.slurmrest.versions import DiscoveredVersion
 from clusters.drivers.slinky import names
 from clusters.drivers.slinky.base import JWT
-from clusters.drivers.slinky.settings import SlinkySettings
+from clusters.drivers.slinky.settings import SlinkySettings, read_authority
 from clusters.kube import servers
 from clusters.kube.site_settings import filled
 from clusters.provisioning.steps import EMPTY, AccountSpec, ClusterSpec, StepContext
@@ -47,7 +47,7 @@ class Reach:
 
     def _session(self, ctx: StepContext, url: str) -> Outside:
         if self._settings.rest_url:
-            own = self._settings.rest_authorities
+            own = read_authority(self._settings.rest_ca, self._settings.rest_ca_file)
             return Outside(url, tls=trusting(own) if own else None)
         return servers.of_tenant(ctx).through(url)
 

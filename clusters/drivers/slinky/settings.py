@@ -23,6 +23,7 @@ REPO = re.compile(r"(oci|https)://[a-z0-9][a-z0-9.-]*(:\d{1,5})?(/[A-Za-z0-9._-]
 VERSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,62}")
 REGISTRY = re.compile(r"[a-z0-9][a-z0-9.-]*(:\d{1,5})?(/[a-z0-9._-]+)+")
 IMAGE = re.compile(r"[a-z0-9][a-z0-9.-]*(:\d{1,5})?(/[a-z0-9._-]+)+:[A-Za-z0-9._-]{1,127}")
+ANY = re.compile(r".*", re.DOTALL)
 QUANTITY = re.compile(r"[1-9]\d{0,8}(Mi|Gi|Ti)")
 IS_NO_SIZE = "is no size such as 10Gi"
 IS_NO_REPO = "is no address of a chart repository"
@@ -96,7 +97,8 @@ class SlinkySettings:
     state_class: str = ""  # storage class of slurmctld's state; "": the cluster's default
     state_size: str = "4Gi"
     rest_url: str = ""  # "": through the cluster's API server
-    rest_authorities: bytes = field(default=b"", repr=False)  # PEM, for rest_url; b"": the system's
+    rest_ca: str = field(default="", repr=False)  # PEM, for rest_url; "": rest_ca_file, or the system's
+    rest_ca_file: str = ""
     rest_replicas: int = 1
     spare_cpus: int = 2  # of each node, for what is not Slurm
     spare_mib: int = 8192
@@ -119,7 +121,8 @@ class SlinkySettings:
             state_class=section.text("state_class", CLASS, "is no name of a storage class", ""),
             state_size=section.text("state_size", QUANTITY, IS_NO_SIZE, default.state_size),
             rest_url=section.address("rest_url", default=""),
-            rest_authorities=rest_authorities(settings),
+            rest_ca=section.text("rest_ca", ANY, "is no text", ""),
+            rest_ca_file=section.text("rest_ca_file", ANY, "is no text", ""),
             rest_replicas=section.number("rest_replicas", default.rest_replicas, least=1, most=10),
             spare_cpus=section.number("spare_cpus", default.spare_cpus, least=0, most=64),
             spare_mib=section.number("spare_mib", default.spare_mib, least=0, most=262_144),
@@ -140,16 +143,23 @@ KNOWN = frozenset(
 
 
 def rest_authorities(settings: Mapping[str, Any]) -> bytes:
-    """The CA of slurmrestds at `rest_url`: slinky.rest_ca, or the file that slinky.rest_ca_file names."""
+    """The CA of slurmrestds at `rest_url`: slinky.rest_ca, or the file that slinky.rest_ca_file names.
+
+    Read when it is needed, by the process that needs it. Raises PermanentError BadSiteSettings.
+    """
     section = settings.get(SECTION)
     if not isinstance(section, Mapping) or not section.get("rest_url"):
         return b""
-    text, file = section.get("rest_ca", ""), section.get("rest_ca_file", "")
+    return read_authority(str(section.get("rest_ca", "")), str(section.get("rest_ca_file", "")))
+
+
+def read_authority(text: str, file: str) -> bytes:
+    """In PEM; empty where neither is given. Raises PermanentError BadSiteSettings."""
     if not text and not file:
         return b""
-    if isinstance(text, str) and text.startswith("-----BEGIN CERTIFICATE-----") and text.isascii():
+    if text.startswith("-----BEGIN CERTIFICATE-----") and text.isascii():
         return text.encode("ascii")
-    if isinstance(file, str) and file.startswith("/"):
+    if file.startswith("/"):
         try:
             return Path(file).read_bytes()
         except OSError as error:

@@ -7,7 +7,7 @@ from typing import Any
 
 from clusters.clients.kube.models import Kind
 from clusters.drivers.slinky import conf, names, pods, ready
-from clusters.drivers.slinky.settings import SSSD, Database, SlinkySettings
+from clusters.drivers.slinky.settings import FILES, SSSD, Database, SlinkySettings
 from clusters.kube import objects
 from clusters.kube.objects import ReadyWhen, Wanted, always
 from clusters.provisioning.steps import ClusterSpec, PoolSpec
@@ -108,6 +108,7 @@ def login_set(settings: SlinkySettings) -> Wanted:
         "initconf": {"image": settings.images.helper},
         "sssdConfRef": SSSD_REF,
         **({"rootSshAuthorizedKeys": "\n".join(login.root_keys)} if login.root_keys else {}),
+        **({"extraSshdConfig": conf.SSHD} if settings.identity == FILES else {}),
         "service": {"port": 22, "spec": {"type": login.service}},
         "template": {"spec": pods.own(settings, home=True, people=True)},
     }

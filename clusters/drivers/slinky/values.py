@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from clusters.drivers.slinky import conf, names, pods, shapes
-from clusters.drivers.slinky.settings import SSSD, SlinkySettings
+from clusters.drivers.slinky.settings import FILES, SSSD, SlinkySettings
 from clusters.kube.renderers.release import Release
 from clusters.provisioning.steps import ClusterSpec, PoolSpec
 
@@ -115,6 +115,8 @@ def _login(settings: SlinkySettings) -> dict[str, Any]:
         "podSpec": _pod(pods.own(settings, home=True, people=True)),
         "service": {"port": 22, "spec": {"type": login.service}},
     }
+    if settings.identity == FILES:
+        one["extraSshdConfig"] = conf.SSHD
     if login.root_keys:
         one["rootSshAuthorizedKeys"] = "\n".join(login.root_keys)
     return {names.LOGIN: one}

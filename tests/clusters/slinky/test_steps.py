@@ -271,6 +271,25 @@ def test_a_persons_own_cordon_stays(kube_server: KubeServer, ctx: StepContext) -
         assert marks_of(kube_server, pod) == {names.CORDON: "true"}
 
 
+def test_keys_of_members_are_published_for_login_pods(kube_server: KubeServer, ctx: StepContext) -> None:
+    keys = ("ssh-ed25519 AAAA", "ssh-rsa BBBB")
+    observer, member = ctx.spec.accounts
+    left = dataclasses.replace(member, name="fhleft1", uid=70009, active=False, keys=keys)
+    accounts = (observer, dataclasses.replace(member, keys=keys), left)
+    with_keys = dataclasses.replace(ctx, spec=dataclasses.replace(ctx.spec, accounts=accounts))
+
+    def files(settings: SlinkySettings) -> set[str]:
+        (one,) = IdentityStep(settings, servers.of_tenant, FakeSlurm()).wanted(with_keys)
+        return set(one.manifest["data"])
+
+    assert files(SlinkySettings()) == {"passwd", "group", f"{member.name}.keys"}
+    assert files(DIRECT) == {"passwd", "group"}  # no login pods
+    assert files(SlinkySettings(identity="sssd")) == {"passwd", "group"}  # the site's directory knows them
+    (one,) = IdentityStep(SlinkySettings(), servers.of_tenant, FakeSlurm()).wanted(with_keys)
+    assert one.manifest["data"][f"{member.name}.keys"] == "ssh-ed25519 AAAA\nssh-rsa BBBB\n"
+    kube_server.client.apply(one.manifest, kinds.CONFIG_MAP, dry_run=True)
+
+
 def test_an_account_that_slurm_does_not_know_yet_is_waited_for(
     kube_server: KubeServer, ctx: StepContext
 ) -> None:

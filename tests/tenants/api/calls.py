@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tests.api.calls import Call
-from tests.architecture.routes import ADMINS, OWNERS
-from tests.tenants.routes import invitation_of, member_of, second_owner, suspended_member_of
+from tests.architecture.routes import ADMINS, MEMBERS, OWNERS
+from tests.tenants.routes import SSH_KEY, invitation_of, member_of, second_owner, suspended_member_of
 
 PEOPLE = frozenset({"people"})
 
@@ -31,5 +31,7 @@ CALLS: dict[str, Call] = {
     ),
     "invitation": Call(invitation_of, roles=ADMINS, scopes=PEOPLE),
     "invitation_revoke": Call(invitation_of, roles=ADMINS, scopes=PEOPLE),
+    "ssh_keys": Call(roles=MEMBERS, scopes=frozenset({"jobs"})),
+    "ssh_keys_set": Call(body=lambda world: {"keys": SSH_KEY}, roles=MEMBERS, scopes=frozenset({"jobs"})),
     "audit_list": Call(roles=ADMINS, scopes=frozenset({"read"})),
 }

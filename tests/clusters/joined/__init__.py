@@ -1,0 +1,1 @@
+"""Nodes that join without being asked."""
