@@ -55,6 +55,7 @@ PAGES: dict[str, list[Page]] = {
     "audit": [Page(arguments=HERE)],
     "tokens": [Page(arguments=HERE), Page(who="rui", arguments=HERE, label="empty")],
     "token-new": [Page(arguments=HERE)],
+    "ssh-keys": [Page(arguments=HERE)],
     "api-docs": [Page(who="nobody")],
     # what joins the apps
     "overview": [
