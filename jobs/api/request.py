@@ -28,8 +28,18 @@ def _text(help_text: str, longest: int = 1000) -> serializers.CharField:
 class JobIn(serializers.Serializer[Any]):
     """A job. What is absent or empty comes from the script's #SBATCH lines, else from Slurm's defaults."""
 
+    wrap = serializers.CharField(
+        max_length=LONGEST_SCRIPT,
+        required=False,
+        allow_blank=True,
+        trim_whitespace=False,
+        help_text="One command in the place of the script, as by sbatch --wrap.",
+    )
     script = serializers.CharField(
-        max_length=LONGEST_SCRIPT, trim_whitespace=False, help_text="Begins with #!; at most 1 MiB."
+        max_length=LONGEST_SCRIPT,
+        required=False,
+        trim_whitespace=False,
+        help_text="Begins with #!; at most 1 MiB. Its #SBATCH lines are read as by sbatch.",
     )
     name = _text("At most 128 characters.")
     partition = _text("Which nodes.")
@@ -55,6 +65,12 @@ class JobIn(serializers.Serializer[Any]):
         help_text="At most 200 variables; only you can see the values later.",
     )
 
+    def validate(self, asked: dict[str, Any]) -> dict[str, Any]:
+        """A script or a command, not both."""
+        if bool(asked.get("script")) == bool(asked.get("wrap")):
+            raise serializers.ValidationError({"script": _("Send either a script or, as wrap, one command.")})
+        return asked
+
     def validate_environment(self, values: dict[str, str]) -> dict[str, str]:
         """Names are names, and no value breaks a line: one variable never becomes two."""
         for name, value in values.items():
@@ -75,10 +91,15 @@ def typed(asked: Mapping[str, Any]) -> Typed:
     fields = {
         TYPED.get(name, name): str(value)
         for name, value in asked.items()
-        if name not in {"script", "environment"}
+        if name not in {"script", "wrap", "environment"}
     }
     environment = "\n".join(f"{name}={value}" for name, value in asked.get("environment", {}).items())
-    return Typed(fields=fields, script=asked["script"], environment=environment)
+    return Typed(
+        fields=fields,
+        script=asked.get("script", ""),
+        wrap=asked.get("wrap", ""),
+        environment=environment,
+    )
 
 
 @contextmanager

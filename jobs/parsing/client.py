@@ -49,6 +49,7 @@ def problems_of(values: Values, target: Target) -> Iterator[tuple[str, str]]:
 def _newer_problems(values: Values, target: Target) -> Iterator[tuple[str, str]]:
     if values.get("cpus_per_gpu") and values.get("cpus_per_task"):
         yield "cpus_per_gpu", _("CPUs for each GPU and for each task cannot both be set. Keep one of them.")
+    yield from _gpu_problems(values)
     core, thread = number(values, "tasks_per_core"), number(values, "threads_per_core")
     if core and thread and thread < core:
         yield "tasks_per_core", _("More tasks per core than threads per core.")
@@ -60,6 +61,22 @@ def _newer_problems(values: Values, target: Target) -> Iterator[tuple[str, str]]
         yield "gpus_per_node", _("GPUs per node and GPUs among --gres cannot both be set. Keep one of them.")
     if str(values.get("distribution") or "").lower().startswith("arbitrary") and values.get("nodes"):
         yield "distribution", _("A number of nodes and the distribution arbitrary cannot both be set.")
+
+
+def _gpu_problems(values: Values) -> Iterator[tuple[str, str]]:
+    """Numbers per task or per GPU from which no whole number follows."""
+    fixed = number(values, "nodes") and number(values, "max_nodes") is None
+    if number(values, "tasks") or fixed:
+        return
+    told = _("Say how many tasks or nodes there are, too.")
+    kinds = ("gpus_per_job", "gpus_per_node", "gpus_per_socket", "gpus_per_task")
+    others = f"{values.get('gres')}{values.get('tres_per_task')}"
+    has_gpus = any(values.get(name) for name in kinds) or "gpu" in others
+    if values.get("tasks_per_gpu") and not has_gpus and not values.get("gpus"):
+        yield "tasks_per_gpu", told
+    per_task = values.get("gpus_per_task") or "gpu" in str(values.get("tres_per_task"))
+    if per_task and not values.get("gpus_per_job"):
+        yield "gpus_per_task" if values.get("gpus_per_task") else "tres_per_task", told
 
 
 def work_out(values: Values, target: Target) -> set[str]:

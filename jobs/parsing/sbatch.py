@@ -23,7 +23,8 @@ STAYS = frozenset(
     deadline delay_boot dependency exclude export extra get_user_env hold keep_on_node_failure
     kill_on_invalid_dependency mcs_label memory_mib memory_update name nice oom_kill_step open_mode prefer
     priority profile qos reboot requeue requeue_expedited reservation selinux_context stderr stdin stdout
-    step_manager time_limit_minutes time_min_minutes wait_all_nodes warning warning_batch wckey working_directory
+    step_manager time_limit_minutes time_min_minutes wait_all_nodes warning warning_batch wckey
+    working_directory
     """.split()  # noqa: SIM905  # as a list it would be 45 lines
 )
 _SHARING = {"exclusive", "oversubscribe"}

@@ -41,15 +41,10 @@ def assemble(draft: Draft, *, account: str, home: str, mark: str) -> tuple[Submi
     values["comment"] = add_mark(values.get("comment"), mark)
     environment = exported(safe_environment(account=account, home=home), draft.environment, draft.export)
     environment |= _of_client(draft, submit_directory)
-    parts = [_sendable(part, draft) for part in draft.more]
-    for part in parts:
-        part["working_directory"] = posixpath.join(
-            home, part.get("working_directory", values["working_directory"])
-        )
     request = SubmitRequest(
         script=draft.script,
         environment=environment,
-        components=tuple(JobSpec(**part) for part in parts),
+        components=tuple(JobSpec(**part) for part in _components(draft, values, home=home)),
         **_sendable(values, draft),
     )
     return request, origins
@@ -69,6 +64,22 @@ def _of_client(draft: Draft, submit_directory: str) -> dict[str, str]:
     for index, part in enumerate((draft.values, *draft.more)):
         found |= component_variables(part, draft.target, component=index)
     return found
+
+
+def _components(draft: Draft, first: dict[str, Any], *, home: str) -> list[dict[str, Any]]:
+    """The further components; a file that is named once for several is in the folder of the first of them."""
+    parts: list[dict[str, Any]] = []
+    before, prefix = first, ""
+    for index, part in enumerate(draft.more, start=1):
+        own = _sendable(part, draft)
+        folder = own.get("working_directory", first["working_directory"])
+        own["working_directory"] = posixpath.join(home, folder)
+        for name in ("stdin", "stdout", "stderr"):
+            if name in own and draft.origins.get(f"{index}.{name}") == draft.origins.get(f"{prefix}{name}"):
+                own[name] = posixpath.join(before["working_directory"], before[name])
+        parts.append(own)
+        before, prefix = own, f"{index}."
+    return parts
 
 
 def _sendable(values: Mapping[str, Any], draft: Draft) -> dict[str, Any]:

@@ -38,7 +38,7 @@ def job_quick(request: TenantRequest) -> HttpResponse:
     if chosen is None:
         raise BadInput(_("There is no such template."), hint=_("Choose one on the overview."))
     key = _key(request)
-    typed = Typed(fields=dict(chosen.fields), script=chosen.script)
+    typed = Typed(fields=dict(chosen.fields), script=chosen.as_it_is)
     tenant = cluster.tenant.slug
     try:
         made = submissions.submit_job(actor=request.actor, cluster=cluster, typed=typed, key=key)

@@ -12,7 +12,8 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from clusters.models import Cluster
 from clusters.stacks import require_slurm
-from jobs import examples, places
+from jobs import places
+from jobs.job_templates import service as job_templates
 from jobs.mine import usable_clusters
 from jobs.models import Submission
 from jobs.observer.pace import note_watched
@@ -121,7 +122,13 @@ def _page(
     *,
     status: int = 200,
 ) -> HttpResponse:
-    page = {"cluster": cluster, "view": view, "form": form, "examples": examples.EXAMPLES, **(context or {})}
+    page = {
+        "cluster": cluster,
+        "view": view,
+        "form": form,
+        "templates": job_templates.built_in(),
+        **(context or {}),
+    }
     return render(request, "jobs/new.html", page, status=status)
 
 
@@ -130,19 +137,27 @@ def _initial(request: TenantRequest) -> JSONDict:
     initial: JSONDict = {"key": uuid.uuid4()}
     if again := request.GET.get("from"):
         return initial | _again(request, again)
-    chosen = examples.example(request.GET.get("template", ""))
-    return initial | ({"script": chosen.script, **chosen.fields} if chosen else {"script": "#!/bin/bash\n\n"})
+    chosen = job_templates.choose(request.actor, request.GET.get("template", ""))
+    if chosen is None:
+        return initial | {"script": "#!/bin/bash\n\n"}
+    answers = {name.removeprefix("p."): value for name, value in request.GET.items() if name.startswith("p.")}
+    return initial | job_templates.filled(chosen, answers)
 
 
 def _again(request: TenantRequest, key: str) -> JSONDict:
     made = get_visible(Submission.objects.filter(user=request.actor.user), request.actor, key)
-    typed = {name: made.request[name] for name in (*MAIN, *MORE) if made.origins.get(name) == FROM_FORM}
     own = requests.own_environment(made)
     return {
-        **{name: describe.as_typed(name, value) for name, value in typed.items() if name in made.request},
+        **texts_of(made),
         "script": made.script,
         "environment": "\n".join(f"{name}={value}" for name, value in own.items()),
     }
+
+
+def texts_of(made: Submission) -> dict[str, str]:
+    """What was typed into fields of the form, as text."""
+    typed = {name: made.request[name] for name in (*MAIN, *MORE) if made.origins.get(name) == FROM_FORM}
+    return {name: describe.as_typed(name, value) for name, value in typed.items()}
 
 
 def _text_of(typed: Typed) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -14,6 +15,7 @@ from jobs.services.capacity import ClusterView
 from jobs.services.drafts import DraftRefused, Typed, read_draft
 from jobs.services.requests import assemble
 from tests.contract.slurmrest.lab import SlurmLab
+from tests.differential import known
 
 MARK = "abcdefghijkl"
 LOOP = (
@@ -41,8 +43,8 @@ def by_sbatch(lab: SlurmLab, scripts: Mapping[str, str], variables: Mapping[str,
         path.write_text(text, newline="")
         os.chown(path, who.uid, who.gid)
     # PATH is set inside: nsenter and chroot are sought in it, too
-    known = {name: value for name, value in variables.items() if name != "PATH"}
-    lab.run(["bash", "-c", LOOP, variables["PATH"], *scripts], member=0, cwd=home, variables=known)
+    others = {name: value for name, value in variables.items() if name != "PATH"}
+    lab.run(["bash", "-c", LOOP, variables["PATH"], *scripts], member=0, cwd=home, variables=others)
     found: dict[str, Outcome] = {}
     for name in scripts:
         told = (home / f"{name}.id").read_text().strip()
@@ -102,12 +104,15 @@ def _record(line: str) -> Record:
     return record
 
 
-def differences(theirs: Outcome, ours: Outcome, known: Mapping[str, str]) -> list[str]:
+def differences(theirs: Outcome, ours: Outcome, *, version: str) -> list[str]:
     """What differs beyond what is known to; a job on one side only is a difference, too."""
     if bool(theirs.records) != bool(ours.records):
         return [f"sbatch: {theirs.refused or 'took it'}", f"Freehold: {ours.refused or 'took it'}"]
     if len(theirs.records) != len(ours.records):
         return [f"{len(theirs.records)} records by sbatch, {len(ours.records)} by Freehold"]
+    may_differ = set(known.FIELDS)
+    if version in {"v0.0.40", "v0.0.41"}:
+        may_differ |= set(known.FIELDS_OF_OLD_API)
     found: list[str] = []
     for their, our in zip(_sorted(theirs.records), _sorted(ours.records), strict=True):
         told = dict(our)
@@ -116,10 +121,22 @@ def differences(theirs: Outcome, ours: Outcome, known: Mapping[str, str]) -> lis
             told["Comment"] = comment
         found += [
             f"{key}: sbatch {their.get(key)!r}, Freehold {told.get(key)!r}"
-            for key in sorted({*their, *told} - set(known))
-            if their.get(key) != told.get(key)
+            for key in sorted({*their, *told} - may_differ)
+            if not _same(key, their.get(key), told.get(key))
         ]
     return found
+
+
+def _same(key: str, one: str | None, other: str | None) -> bool:
+    if one == other:
+        return True
+    if key not in known.MOMENTS or not one or not other:
+        return False
+    try:
+        apart = dt.datetime.fromisoformat(one) - dt.datetime.fromisoformat(other)
+    except ValueError:  # Unknown, N/A
+        return False
+    return abs(apart.total_seconds()) < known.SECONDS
 
 
 def _sorted(records: Sequence[Record]) -> list[Record]:

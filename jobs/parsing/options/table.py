@@ -70,10 +70,16 @@ class Option:
     since: Release = OLDEST  # when sbatch got it
     until: Release = (99, 0)  # when it lost it
     text: Words = ""  # what it does, for the page of options
+    example: str = ""  # a value; blank: without one
 
     def is_known_to(self, target: Target) -> bool:
         """Whether sbatch of the cluster's release takes it at all."""
         return self.since <= target.release < self.until
+
+    @property
+    def written(self) -> str:
+        """As in a script: --nodes=2-4."""
+        return f"--{self.name}={self.example}" if self.example else f"--{self.name}"
 
     @property
     def fields(self) -> tuple[str, ...]:

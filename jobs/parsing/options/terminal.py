@@ -15,27 +15,30 @@ TERMINAL: tuple[Option, ...] = (
     Option(name="help", short="h", takes="nothing", refused=_ENDS),
     Option(name="usage", takes="nothing", refused=_ENDS),
     Option(name="version", short="V", takes="nothing", refused=_ENDS),
-    Option(name="autocomplete", since=(23, 11), refused=_ENDS),
+    Option(name="autocomplete", example="x", since=(23, 11), refused=_ENDS),
     Option(
         name="test-only",
         takes="nothing",
         refused=_("sbatch submits nothing with it. Remove it, and press Check to see what would be sent."),
     ),
-    Option(name="clusters", short="M", refused=_OTHER_CLUSTER),
-    Option(name="cluster", refused=_OTHER_CLUSTER),
-    Option(name="cluster-constraint", refused=_OTHER_CLUSTER),
-    Option(name="uid", refused=_OTHER_USER),
-    Option(name="gid", refused=_OTHER_USER),
+    Option(name="clusters", example="other", short="M", refused=_OTHER_CLUSTER),
+    Option(name="cluster", example="other", refused=_OTHER_CLUSTER),
+    Option(name="cluster-constraint", example="x", refused=_OTHER_CLUSTER),
+    Option(name="uid", example="root", refused=_OTHER_USER),
+    Option(name="gid", example="root", refused=_OTHER_USER),
     Option(
         name="bbf",
+        example="file",
         refused=_("It names a file on the machine of sbatch, which is not here. Write the lines as --bb."),
     ),
     Option(
         name="export-file",
+        example="file",
         refused=_("It names a file on the machine of sbatch, which is not here. Use the field Environment."),
     ),
     Option(
         name="nodefile",
+        example="file",
         short="F",
         refused=_(
             "It names a file on the machine of sbatch, which is not here. Write the nodes as --nodelist."
@@ -43,20 +46,24 @@ TERMINAL: tuple[Option, ...] = (
     ),
     Option(
         name="propagate",
+        example="NOFILE",
         takes="maybe",
         refused=_("It hands on the limits of the machine of sbatch. Set limits by ulimit in the script."),
     ),
     Option(
         name="mem-bind",
+        example="local",
         refused=_("No version of Slurm's API passes it on whole. Give it to srun in the script."),
     ),
     Option(
         name="power",
+        example="level",
         until=(24, 5),
         refused=_("No version of Slurm's API carries it, and newer Slurm lost it."),
     ),
     Option(
         name="resv-ports",
+        example="2",
         takes="maybe",
         since=(23, 11),
         refused=_("No version of Slurm's API carries it. Give it to srun in the script."),
@@ -69,6 +76,7 @@ TERMINAL: tuple[Option, ...] = (
     ),
     Option(
         name="wrap",
+        example="hostname",
         ignored=_("sbatch takes it on its command line only; in a script it does nothing."),
     ),
     Option(name="quiet", short="Q", takes="nothing", ignored=_QUIET),

@@ -15,7 +15,7 @@ LONGEST_ENVIRONMENT = 1024 * 1024  # in all; beyond about 2 MB the job fails wit
 
 NEWEST: Final = 9999  # versions to come are taken to be as the newest one
 _ALL: Final = range(36, NEWEST)
-_OBJECTS: Final = range(40, NEWEST)
+_OBJECTS: Final = range(39, NEWEST)
 
 # a field that some API versions cannot carry: those that can
 CARRIED: Final[Mapping[str, tuple[range, ...]]] = {
@@ -29,7 +29,7 @@ CARRIED: Final[Mapping[str, tuple[range, ...]]] = {
     "distribution": (_OBJECTS,),  # taken and dropped by Slurm 22.05
     "warning_batch": (_OBJECTS,),
     "batch_constraint": (_OBJECTS,),  # kills slurmrestd of Slurm 22.05
-    "cores_per_socket": (range(36, 41), range(45, NEWEST)),
+    "cores_per_socket": (range(36, 39), range(40, 41), range(45, NEWEST)),
     "step_manager": (range(41, NEWEST),),
     "oom_kill_step": (range(42, NEWEST),),
     "segment_size": (range(42, NEWEST),),
