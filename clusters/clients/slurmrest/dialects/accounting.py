@@ -1,0 +1,366 @@
+"""Reads what slurmdbd answers; the families differ in few keys, which each gives in a file of its own."""
+
+from __future__ import annotations
+
+from typing import Final, Protocol, TypeVar
+
+import msgspec
+
+from clusters.clients.slurmrest import errors
+from clusters.clients.slurmrest.dialects.records import main_state
+from clusters.clients.slurmrest.models import ExitCode, JobId
+from clusters.clients.slurmrest.past import (
+    Association,
+    AssociationLimits,
+    JobUse,
+    PastJob,
+    Qos,
+    SlurmUser,
+)
+from clusters.clients.slurmrest.wire import Envelope, WireNumber, count, decode, moment, number
+from portal.lib.http import Answer
+from portal.lib.types import JSONDict
+
+_T = TypeVar("_T")
+MIB: Final = 1024 * 1024
+NEVER_RAN: Final = "None assigned"
+
+
+class BooksDialect(Protocol):
+    """One family of API versions. A decoder raises what errors.from_entries makes of errors, or BadAnswer."""
+
+    def moment(self, seconds: int) -> str:
+        """A moment in a query."""
+
+    def jobs(self, answer: Answer) -> tuple[PastJob, ...]:
+        """All records of an answer; none only where Slurm says that it found nothing."""
+
+    def users(self, answer: Answer) -> tuple[SlurmUser, ...]:
+        """All users."""
+
+    def associations(self, answer: Answer) -> tuple[Association, ...]:
+        """All associations."""
+
+    def qos(self, answer: Answer) -> tuple[Qos, ...]:
+        """All qualities of service."""
+
+    def encode_limits(self, limits: AssociationLimits) -> JSONDict:
+        """One association with exactly these limits."""
+
+
+class _Tres(msgspec.Struct):
+    type: str = ""
+    name: str | None = None
+    count: WireNumber = None
+
+
+class _Seconds(msgspec.Struct):
+    seconds: WireNumber = None
+    microseconds: WireNumber = None
+
+
+class _Time(msgspec.Struct):
+    elapsed: WireNumber = None
+    start: WireNumber = None
+    end: WireNumber = None
+    submission: WireNumber = None
+    total: _Seconds | None = None
+
+
+class _Used(msgspec.Struct):
+    max: list[_Tres] | None = None
+    average: list[_Tres] | None = None
+
+
+class _StepTres(msgspec.Struct):
+    requested: _Used | None = None
+
+
+class _Step(msgspec.Struct):
+    time: _Time | None = None
+    tres: _StepTres | None = None
+
+
+class _State(msgspec.Struct):
+    current: str | list[str] | None = None
+    reason: str | None = None
+
+
+class _Array(msgspec.Struct):
+    job_id: WireNumber = None
+    task_id: WireNumber = None
+    task: str | None = None
+
+
+class _Het(msgspec.Struct):
+    job_id: WireNumber = None
+    job_offset: WireNumber = None
+
+
+class _JobTres(msgspec.Struct):
+    allocated: list[_Tres] | None = None
+    requested: list[_Tres] | None = None
+
+
+class WireJob(msgspec.Struct):
+    """A job's record, in any version."""
+
+    job_id: int
+    name: str | None = None
+    user: str | None = None
+    account: str | None = None
+    partition: str | None = None
+    qos: str | None = None
+    state: _State | None = None
+    time: _Time | None = None
+    array: _Array | None = None
+    het: _Het | None = None
+    nodes: str | None = None
+    allocation_nodes: WireNumber = None
+    tres: _JobTres | None = None
+    steps: list[_Step] | None = None
+    exit_code: msgspec.Raw = msgspec.Raw(b"null")
+
+
+class _Jobs(Envelope):
+    jobs: list[WireJob] | None = None
+
+
+class _Default(msgspec.Struct):
+    account: str | None = None
+
+
+class _User(msgspec.Struct):
+    name: str
+    administrator_level: str | list[str] | None = None
+    default: _Default | None = None
+
+
+class _Users(Envelope):
+    users: list[_User] | None = None
+
+
+class _PerJob(msgspec.Struct):
+    wall_clock: WireNumber = None
+    submitted: WireNumber = None
+
+
+class _MaxJobs(msgspec.Struct):
+    active: WireNumber = None
+    total: WireNumber = None
+    per: _PerJob | None = None
+
+
+class _MaxTres(msgspec.Struct):
+    total: list[_Tres] | None = None
+
+
+class _Max(msgspec.Struct):
+    jobs: _MaxJobs | None = None
+    tres: _MaxTres | None = None
+
+
+class _Association(msgspec.Struct):
+    account: str = ""
+    cluster: str = ""
+    user: str | None = None
+    partition: str | None = None
+    parent_account: str | None = None
+    is_default: bool | int = False
+    max: _Max | None = None
+
+
+class _Associations(Envelope):
+    associations: list[_Association] | None = None
+
+
+class _Wall(msgspec.Struct):
+    job: WireNumber = None
+
+
+class _WallClock(msgspec.Struct):
+    per: _Wall | None = None
+
+
+class _QosMax(msgspec.Struct):
+    wall_clock: _WallClock | None = None
+
+
+class _QosLimits(msgspec.Struct):
+    max: _QosMax | None = None
+
+
+class _Qos(msgspec.Struct):
+    name: str
+    description: str | None = None
+    priority: WireNumber = None
+    limits: _QosLimits | None = None
+
+
+class _AllQos(Envelope):
+    qos: list[_Qos] | None = None
+    QOS: list[_Qos] | None = None
+
+
+class SharedBooks:
+    """What all families share."""
+
+    def moment(self, seconds: int) -> str:
+        """See BooksDialect."""
+        return f"uts{int(seconds)}"
+
+    def jobs(self, answer: Answer) -> tuple[PastJob, ...]:
+        """See BooksDialect."""
+        found = decode(answer.body, _Jobs)
+        check(answer, found, may_be_empty=True)
+        return tuple(self._job(job) for job in _present(found.jobs))
+
+    def users(self, answer: Answer) -> tuple[SlurmUser, ...]:
+        """See BooksDialect."""
+        found = decode(answer.body, _Users)
+        check(answer, found)
+        return tuple(
+            SlurmUser(
+                name=user.name,
+                is_administrator="Administrator" in _words(user.administrator_level),
+                default_account=(user.default.account if user.default else "") or "",
+            )
+            for user in _present(found.users)
+        )
+
+    def associations(self, answer: Answer) -> tuple[Association, ...]:
+        """See BooksDialect."""
+        found = decode(answer.body, _Associations)
+        check(answer, found)
+        return tuple(map(_association, _present(found.associations)))
+
+    def qos(self, answer: Answer) -> tuple[Qos, ...]:
+        """See BooksDialect."""
+        found = decode(answer.body, _AllQos)
+        check(answer, found)
+        return tuple(map(_one_qos, _present(found.qos if found.QOS is None else found.QOS)))
+
+    def exit_code(self, raw: bytes) -> ExitCode | None:
+        """How a job ended, where the family tells it right."""
+        raise NotImplementedError
+
+    def _job(self, job: WireJob) -> PastJob:
+        told = job.state or _State()
+        state, _ = main_state(_words(told.current))
+        time, array, het = job.time or _Time(), job.array or _Array(), job.het or _Het()
+        given = (job.tres.allocated if job.tres else None) or []
+        return PastJob(
+            job_id=JobId(job.job_id),
+            name=job.name or "",
+            user=job.user or "",
+            account=job.account or "",
+            partition=job.partition or "",
+            qos=job.qos or "",
+            state=state,
+            reason="" if told.reason in {None, "None"} else told.reason or "",
+            submit_time=count(time.submission),
+            start_time=moment(time.start),
+            end_time=moment(time.end),
+            elapsed=count(time.elapsed),
+            array_job_id=count(array.job_id) or None,
+            array_task_id=_task(array),
+            is_waiting_rest=bool(array.task),
+            het_job_id=count(het.job_id) or None,
+            het_job_offset=_plain(het.job_offset) if count(het.job_id) else None,
+            nodes="" if job.nodes == NEVER_RAN else job.nodes or "",
+            node_count=count(job.allocation_nodes),
+            cpus=_amount(given, "cpu"),
+            gpus=_amount(given, "gres", "gpu"),
+            memory_mib=_amount(given, "mem"),
+            exit_code=self.exit_code(bytes(job.exit_code)),
+            use=_use(job.steps or []),
+        )
+
+
+def check(answer: Answer, found: Envelope, *, may_be_empty: bool = False) -> None:
+    """Raise what an answer complains about: slurmdbd away is told with status 200 and an empty list."""
+    left = [entry for entry in found.errors or () if entry.code != errors.NOTHING_FOUND or not may_be_empty]
+    if left:
+        if {entry.code for entry in left} & errors.BOOKS_AWAY:
+            raise errors.NotReachable("The cluster's slurmdbd does not answer.")
+        raise errors.from_entries(left, status=answer.status, seconds=answer.seconds)
+
+
+def limit_of(value: WireNumber) -> int | None:
+    """A limit; Slurm's "infinite" is none."""
+    read = number(value)
+    return read if isinstance(read, int) else None
+
+
+def _present(found: list[_T] | None) -> list[_T]:
+    if found is None:
+        raise errors.BadAnswer
+    return found
+
+
+def _words(told: str | list[str] | None) -> list[str]:
+    return [told] if isinstance(told, str) else told or []
+
+
+def _plain(value: WireNumber) -> int | None:
+    read = number(value)
+    return read if isinstance(read, int) else None
+
+
+def _task(array: _Array) -> int | None:
+    if not count(array.job_id) or array.task:
+        return None
+    return _plain(array.task_id)
+
+
+def _amount(tres: list[_Tres], kind: str, name: str = "") -> int:
+    return sum(count(one.count) for one in tres if one.type == kind and (one.name or "") == name)
+
+
+def _use(steps: list[_Step]) -> JobUse:
+    seconds, memory, busy = 0.0, 0, list[int]()
+    for step in steps:
+        total = step.time.total if step.time else None
+        if total is not None:
+            seconds += count(total.seconds) + count(total.microseconds) / 1_000_000
+        used = step.tres.requested if step.tres else None
+        if used is not None:
+            memory = max(memory, _amount(used.max or [], "mem"))
+            busy += [count(one.count) for one in used.average or [] if one.name == "gpuutil"]
+    gathered = bool(steps) and (seconds > 0 or memory > 0)
+    return JobUse(
+        cpu_seconds=seconds if gathered else None,
+        memory_mib=-(-memory // MIB) if gathered and memory else None,
+        gpu_percent=max(busy, default=None),
+    )
+
+
+def _association(found: _Association) -> Association:
+    most = found.max or _Max()
+    jobs = most.jobs or _MaxJobs()
+    total = (most.tres.total if most.tres else None) or []
+    gpus = [limit_of(one.count) for one in total if (one.type, one.name) == ("gres", "gpu")]
+    return Association(
+        limits=AssociationLimits(
+            account=found.account,
+            cluster=found.cluster,
+            user=found.user or "",
+            running_jobs=limit_of(jobs.active),
+            submitted_jobs=limit_of(jobs.total),
+            gpus=gpus[0] if gpus else None,
+            wall_minutes=limit_of(jobs.per.wall_clock) if jobs.per else None,
+        ),
+        parent=found.parent_account or "",
+        partition=found.partition or "",
+        is_default=bool(found.is_default),
+    )
+
+
+def _one_qos(found: _Qos) -> Qos:
+    clock = found.limits.max.wall_clock if found.limits and found.limits.max else None
+    return Qos(
+        name=found.name,
+        description=found.description or "",
+        priority=number(found.priority),
+        wall_minutes=number(clock.per.job) if clock and clock.per else None,
+    )

@@ -1,0 +1,124 @@
+"""What real slurmdbds answered, in each API version that was recorded, read into one shape."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from clusters.clients.slurmrest import errors
+from clusters.clients.slurmrest.accounting import LONGEST_WINDOW, RestAccounting, merged
+from clusters.clients.slurmrest.dialects.books import books_dialect_for
+from clusters.clients.slurmrest.models import ExitCode, JobId
+from clusters.clients.slurmrest.past import AssociationLimits, PastJob
+from portal.lib.http import Answer
+from tests.cases import case
+
+RECORDED = Path(__file__).parents[2] / "recorded" / "slurmrestd"
+VERSIONS = ("v0.0.38", "v0.0.40", "v0.0.42", "v0.0.44")
+
+
+def recorded(version: str, name: str) -> Answer:
+    """An answer as it came."""
+    found = json.loads((RECORDED / version / f"{name}.json").read_text(encoding="utf-8"))
+    return Answer(found["status"], "application/json", json.dumps(found["body"]).encode())
+
+
+def answer(**body: Any) -> Answer:
+    return Answer(200, "application/json", json.dumps(body).encode())
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_job_reads_alike_in_every_version(version: str) -> None:
+    (job,) = books_dialect_for(version).jobs(recorded(version, "db-job-ok"))
+    assert (job.name, job.user, job.account, job.partition) == ("ok", "alice", "research", "debug")
+    assert (job.state, job.reason, job.cpus, job.memory_mib) == ("COMPLETED", "", 1, 100)
+    assert job.end_time is not None
+    assert job.start_time is not None
+    assert job.elapsed == job.end_time - job.start_time
+    assert job.array_job_id is None
+    assert job.use.cpu_seconds is not None
+    assert 0 < job.use.cpu_seconds < 1
+
+
+@case("U15")
+@pytest.mark.parametrize("version", VERSIONS)
+def test_an_exit_code_is_taken_only_from_versions_that_tell_it_right(version: str) -> None:
+    (job,) = books_dialect_for(version).jobs(recorded(version, "db-job-fail"))
+    assert job.state == "FAILED"
+    assert job.exit_code == (None if version == "v0.0.38" else ExitCode(status=3))
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_the_rest_of_an_array_that_never_started_is_no_task(version: str) -> None:
+    jobs = books_dialect_for(version).jobs(recorded(version, "db-job-array"))
+    rest = [job for job in jobs if job.is_waiting_rest]
+    assert [(job.array_task_id, job.nodes) for job in rest] == [(None, "")]
+    assert all(job.array_job_id == jobs[0].array_job_id for job in jobs)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("name", ["db-jobs-empty", "db-job-unknown"])
+def test_nothing_found_is_an_empty_list(version: str, name: str) -> None:
+    assert books_dialect_for(version).jobs(recorded(version, name)) == ()
+
+
+@case("U15")
+def test_an_empty_list_with_an_error_is_not_no_jobs() -> None:
+    away = {"errors": [{"error_number": 7000, "error": "Unable to connect to database"}], "jobs": []}
+    for version in VERSIONS:
+        with pytest.raises(errors.NotReachable):
+            books_dialect_for(version).jobs(answer(**away))
+        with pytest.raises(errors.BadAnswer):
+            books_dialect_for(version).jobs(answer(errors=[]))
+        assert books_dialect_for(version).jobs(answer(errors=[], jobs=[])) == ()
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_users_associations_and_qos(version: str) -> None:
+    books = books_dialect_for(version)
+    users = {user.name: user.is_administrator for user in books.users(recorded(version, "db-users"))}
+    assert (users["alice"], users["root"]) == (False, True)
+    found = books.associations(recorded(version, "db-associations"))
+    assert {"root", "research"} <= {one.limits.account for one in found}
+    assert all(one.limits.gpus is None and one.limits.running_jobs is None for one in found)
+    assert [qos.name for qos in books.qos(recorded(version, "db-qos"))] == ["normal"]
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_lifted_limit_is_written_out(version: str) -> None:
+    body = books_dialect_for(version).encode_limits(
+        AssociationLimits(account="a", cluster="c", user="fhabcd")
+    )
+    assert "null" not in json.dumps(body)
+    assert body["max"]["tres"]["total"][0]["count"] == -1
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda gateway: gateway.jobs(10, 10),
+        lambda gateway: gateway.jobs(0, LONGEST_WINDOW + 1),
+        lambda gateway: gateway.job("abc"),
+        lambda gateway: gateway.add_user("root", account="a", cluster="c"),
+        lambda gateway: gateway.add_user("fhabcd", account="a,b", cluster="c"),
+        lambda gateway: gateway.set_limits(AssociationLimits(account="a&b", cluster="c")),
+    ],
+)
+def test_what_would_kill_or_mislead_slurmrestd_is_never_sent(ask: Callable[[RestAccounting], object]) -> None:
+    def token() -> str:
+        raise AssertionError("something was about to be sent")
+
+    with pytest.raises(ValueError, match=r".") as refused:
+        ask(RestAccounting("http://127.0.0.1:1", "v0.0.38", "fhabcd", token))
+    assert not isinstance(refused.value, AssertionError)
+
+
+def test_of_a_job_that_was_started_again_the_last_record_counts() -> None:
+    first = PastJob(job_id=JobId(1), submit_time=5, start_time=10, state="NODE_FAIL")
+    again = PastJob(job_id=JobId(1), submit_time=5, start_time=20, state="COMPLETED")
+    older = PastJob(job_id=JobId(1), submit_time=2, start_time=3, state="FAILED")
+    assert set(merged([again, first, older])) == {again, older}
