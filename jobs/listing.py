@@ -84,6 +84,8 @@ def _narrowed(
     rows = rows.filter(_named(actor, wanted.text, folded=folded), **_columns(wanted))
     if wanted.user:
         rows = rows.filter(owner_id=wanted.person) if wanted.person else rows.filter(user_name=wanted.user)
+    if wanted.partition:
+        rows = rows.filter(partition__in=texts_with(actor, wanted.partition))
     if wanted.gpus:
         rows = rows.filter(gpus__gt=0) if wanted.gpus == "with" else rows.filter(Q(gpus=None) | Q(gpus=0))
     if states := STATES.get(wanted.state):
@@ -93,9 +95,15 @@ def _narrowed(
     return rows
 
 
+def texts_with(actor: Actor, partition: str) -> list[str]:
+    """What jobs say that may run in this partition: its name, or several with commas between."""
+    rows = Job.objects.for_actor(actor).filter(is_line=True, partition__contains=",")
+    several = rows.order_by().values_list("partition", flat=True).distinct()
+    return [partition, *(text for text in several if partition in text.split(","))]
+
+
 def _columns(wanted: Filter) -> dict[str, object]:
     found = {
-        "partition": wanted.partition,
         "account": wanted.account,
         "submit_time__gte": wanted.since_at,
         "submit_time__lt": wanted.until_at,

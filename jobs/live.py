@@ -5,6 +5,8 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterable
 
+from django.db.models import Q
+
 from jobs.models import Job
 from tenants.live.topics import Topic
 from tenants.models import Membership
@@ -14,12 +16,18 @@ QUEUE = "queue"
 MY_JOBS = "my-jobs"
 MY_OVERVIEW = "my-overview"
 ALL_JOBS = "all-jobs"
+TASKS = "job-tasks"
 SUBMISSION = "submission"
 
 
 def job(row: Job) -> Topic:
     """The job's page."""
     return Topic(row.tenant_id, JOB, row.pk)
+
+
+def tasks(line: Job) -> Topic:
+    """The page of the array or het job for which this row stands."""
+    return Topic(line.tenant_id, TASKS, line.pk)
 
 
 def queue(tenant_id: uuid.UUID, cluster_id: uuid.UUID) -> Topic:
@@ -56,6 +64,21 @@ def of_jobs(rows: Iterable[Job], *, new: Iterable[Job] = ()) -> tuple[Topic, ...
                 *(queue(row.tenant_id, row.cluster_id) for row in changed),
                 *(Topic(row.tenant_id, ALL_JOBS, row.tenant_id) for row in changed),
                 *lists,
+                *(tasks(line) for line in _lines(changed)),
             ]
         )
     )
+
+
+def _lines(rows: Iterable[Job]) -> list[Job]:
+    """The rows that stand for the arrays and sets of these."""
+    groups = {(row.cluster_id, row.group_id) for row in rows if row.group_id is not None}
+    if not groups:
+        return []
+    numbers = {number for _, number in groups}
+    found = Job.objects.filter(
+        Q(array_job_id__in=numbers) | Q(het_job_id__in=numbers),
+        is_line=True,
+        cluster_id__in={cluster for cluster, _ in groups},
+    ).only("tenant_id", "cluster_id", "array_job_id", "het_job_id")
+    return [line for line in found if (line.cluster_id, line.group_id) in groups]

@@ -57,6 +57,11 @@ _LINE_INDEXES = [
         fields=["tenant", "partition", *_NEWEST], name="lines_by_partition", condition=Q(is_line=True)
     ),
     models.Index(
+        fields=["tenant", "partition"],
+        name="lines_in_several",
+        condition=Q(is_line=True, partition__contains=","),
+    ),
+    models.Index(
         fields=["tenant", "account", *_NEWEST],
         name="lines_by_account",
         condition=Q(is_line=True) & ~Q(account=""),

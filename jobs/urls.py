@@ -4,7 +4,19 @@ from __future__ import annotations
 
 from django.urls import URLPattern, path
 
-from jobs.web import job, lists, notifications, output, quick, submission, submit, views_saved
+from jobs.web import (
+    arrays,
+    job,
+    lists,
+    nodes,
+    notifications,
+    output,
+    partitions,
+    quick,
+    submission,
+    submit,
+    views_saved,
+)
 
 urlpatterns: list[URLPattern] = [
     path("jobs/", lists.jobs, name="jobs"),
@@ -14,6 +26,7 @@ urlpatterns: list[URLPattern] = [
     path("jobs/views/<uuid:pk>/", views_saved.view_rename, name="view-rename"),
     path("jobs/views/<uuid:pk>/delete/", views_saved.view_delete, name="view-delete"),
     path("jobs/<uuid:pk>/", job.job, name="job"),
+    path("jobs/<uuid:pk>/tasks/", arrays.job_tasks, name="job-tasks"),
     path("jobs/<uuid:pk>/cancel/", job.job_cancel, name="job-cancel"),
     path("jobs/<uuid:pk>/notify/", notifications.job_notify, name="job-notify"),
     path("notifications/", notifications.notifications, name="notifications"),
@@ -24,5 +37,8 @@ urlpatterns: list[URLPattern] = [
     path("submissions/<uuid:pk>/", submission.submission, name="submission"),
     path("submissions/<uuid:pk>/again/", submission.submission_again, name="submission-again"),
     path("clusters/<uuid:pk>/queue/", lists.queue, name="queue"),
+    path("clusters/<uuid:pk>/nodes/<str:name>/", nodes.node, name="node"),
+    path("clusters/<uuid:pk>/partitions/", partitions.partitions, name="partitions"),
+    path("clusters/<uuid:pk>/partitions/<str:name>/", partitions.partition, name="partition"),
     path("clusters/<uuid:pk>/jobs/new/", submit.job_new, name="job-new"),
 ]

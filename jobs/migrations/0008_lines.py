@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import uuid
+
 import django.db.models.deletion
 import django.db.models.functions.comparison
 import django.db.models.functions.text
-import uuid
 from django.conf import settings
 from django.db import migrations, models
-
 
 # Rows that were seen before: a group whose own row is known becomes one line (jobs.observer.lines keeps it).
 FOLD = """
@@ -23,7 +23,8 @@ FROM (
           FROM jobs_job WHERE {kind} IS NOT NULL GROUP BY 1, 2, 3) AS each_state
     GROUP BY cluster_id, number
 ) AS counted
-WHERE line.cluster_id = counted.cluster_id AND line.slurm_job_id = counted.number AND line.{kind} = counted.number;
+WHERE line.cluster_id = counted.cluster_id AND line.slurm_job_id = counted.number
+AND line.{kind} = counted.number;
 """
 ORDER = ", ".join(
     f"'{state}'"
@@ -180,6 +181,14 @@ class Migration(migrations.Migration):
                 condition=models.Q(("is_line", True)),
                 fields=["tenant", "partition", "-submit_time", "-id"],
                 name="lines_by_partition",
+            ),
+        ),
+        migrations.AddIndex(
+            model_name="job",
+            index=models.Index(
+                condition=models.Q(("is_line", True), ("partition__contains", ",")),
+                fields=["tenant", "partition"],
+                name="lines_in_several",
             ),
         ),
         migrations.AddIndex(

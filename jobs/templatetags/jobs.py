@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django import template
 
+from clusters.models import Node
 from jobs import words
 from jobs.examples import EXAMPLES, Example
 from jobs.models import Job
@@ -41,3 +42,10 @@ def kept(text: str) -> str:
 def counts(job: Job) -> str:
     """How many tasks of an array, or parts of a set, are in which state."""
     return words.counts_of(job)
+
+
+@register.filter
+def free(node: Node, what: str) -> int:
+    """GPUs or CPUs of a node that a job could get now; none of one that is down or drained."""
+    have, used = (node.gpus, node.gpus_used) if what == "gpus" else (node.cpus, node.cpus_used)
+    return max(0, have - used) if node.available else 0

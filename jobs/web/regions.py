@@ -15,7 +15,7 @@ from jobs.mine import my_context
 from jobs.models import Job, Submission
 from jobs.observer.pace import note_watched
 from jobs.services import actions
-from jobs.web import job, lists, submission
+from jobs.web import arrays, job, lists, submission
 from portal.lib.types import JSONDict
 from tenants.actor import Actor
 from tenants.live.registry import KINDS, LiveKind, register
@@ -25,13 +25,17 @@ from tenants.scoping import TenantQuerySet
 
 def register_all() -> None:
     """Once, when the app is ready."""
-    for kind in (_JOB, _QUEUE, _MY_JOBS, _MY_OVERVIEW, _ALL_JOBS, _SUBMISSION):
+    for kind in (_JOB, _TASKS, _QUEUE, _MY_JOBS, _MY_OVERVIEW, _ALL_JOBS, _SUBMISSION):
         if kind.kind not in KINDS:
             register(kind)
 
 
 def _job(actor: Actor, row: models.Model) -> JSONDict:
     return job.job_context(actor, cast(Job, row))
+
+
+def _tasks(actor: Actor, row: models.Model) -> JSONDict:
+    return arrays.tasks_context(actor, cast(Job, row))
 
 
 def _may_act(actor: Actor, row: models.Model) -> str:
@@ -79,6 +83,15 @@ _JOB = LiveKind(
     template="jobs/job.html#live",
     context=_job,
     variant=_may_act,  # all that differs is who may cancel
+    as_of=lambda row: _looked_at(cast(Job, row).cluster_id),
+    watches=lambda row: cast(Job, row).cluster_id,
+)
+_TASKS = LiveKind(
+    kind=live.TASKS,
+    rows=lambda: _rows(Job.objects.select_related("cluster", "owner", "identity")),
+    template="jobs/tasks.html#live",
+    context=_tasks,
+    variant=_may_act,
     as_of=lambda row: _looked_at(cast(Job, row).cluster_id),
     watches=lambda row: cast(Job, row).cluster_id,
 )

@@ -99,6 +99,13 @@ PAGES: dict[str, list[Page]] = {
     "job-start": [Page(arguments=HERE)],
     "job-new": [Page(arguments=CLUSTER)],
     "job": [Page(arguments=JOB), Page(who="rui", arguments=in_tenant(pk="job failed"), label="failed")],
+    "job-tasks": [
+        Page(arguments=in_tenant(pk="array")),
+        Page(arguments=in_tenant(pk="array large"), label="large"),
+    ],
+    "node": [Page(arguments=in_tenant(pk="cluster", name="node"))],
+    "partitions": [Page(arguments=CLUSTER)],
+    "partition": [Page(arguments=in_tenant(pk="cluster", name="partition"))],
     "job-cancel": [Page(arguments=JOB)],
     "job-notify": [Page(arguments=JOB)],
     "notifications": [Page(arguments=HERE), Page(who="rui", arguments=HERE, label="empty")],

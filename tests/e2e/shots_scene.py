@@ -151,6 +151,10 @@ def furnish() -> JSONDict:
         jobs.make_job(ready, ada if number % 2 == 0 else rui, state=state, name=name, **columns)
         for number, (name, state, columns) in enumerate(JOBS)
     ]
+    array = jobs.make_array(ready, ada, number=500)
+    large = jobs.make_large_array(ready, ada)
+    jobs.fill_nodes(ready)
+    jobs.make_view(tenant, ada)
     submission = jobs.make_submission(ready, ada, state="checking")
     used_for_days(ready)
     building = half_built(tenant)
@@ -171,6 +175,10 @@ def furnish() -> JSONDict:
         "order rejected": rejected.pk,
         "order shrinking": shrinking.pk,
         "job": made[0].pk,
+        "array": array.pk,
+        "array large": large.pk,
+        "node": "n0",
+        "partition": "train",
         "job failed": made[3].pk,
         "submission": submission.pk,
         "membership": Membership.objects.get(tenant=tenant, user=rui).pk,

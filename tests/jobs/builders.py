@@ -9,6 +9,7 @@ import uuid
 from clusters.models import Cluster, IdentityKind, Node, Phase, SlurmIdentity, StepState, StepStatus
 from clusters.services import identities
 from jobs.models import Job, Partition, SavedView, Submission
+from jobs.observer import lines
 from jobs.services import requests
 from jobs.services.capacity import view_of
 from jobs.services.drafts import Typed, read_draft
@@ -116,6 +117,74 @@ def make_job(
         state=state,
         **(facts | columns),
     )
+
+
+def make_array(cluster: Cluster, owner: User, *, name: str = "sweep", number: int | None = None) -> Job:
+    """The line of an array of ten: 1 to 5 completed, 6 failed, 7 runs, 8 to 10 wait, two at a time."""
+    number = number or next(_numbers) * 100
+    of_array: JSONDict = {"name": name, "array_job_id": number}
+    line = make_job(
+        cluster, owner, state="PENDING", slurm_job_id=number, array_tasks="8-10%2", task_count=3, **of_array
+    )
+    states = {**dict.fromkeys(range(1, 6), "COMPLETED"), 6: "FAILED", 7: "RUNNING"}
+    rows = [
+        make_job(
+            cluster,
+            owner,
+            state=state,
+            slurm_job_id=number + task,
+            array_task_id=task,
+            is_line=False,
+            nodes="n0",
+            exit_status=1 if state == "FAILED" else 0,
+            **of_array,
+        )
+        for task, state in states.items()
+    ]
+    lines.fold([line, *rows])
+    line.refresh_from_db()
+    return line
+
+
+def make_large_array(cluster: Cluster, owner: User) -> Job:
+    """The line of an array of 1,000 of which 120 have started, in many states."""
+    number = next(_numbers) * 1000
+    of_array: JSONDict = {"name": "grid-search", "array_job_id": number}
+    text, rest = "120-999%40", 880
+    line = make_job(
+        cluster,
+        owner,
+        state="PENDING",
+        reason="JobArrayTaskLimit",
+        slurm_job_id=number,
+        array_tasks=text,
+        task_count=rest,
+        **of_array,
+    )
+    states = ("COMPLETED", "COMPLETED", "COMPLETED", "FAILED", "TIMEOUT", "CANCELLED", "OUT_OF_MEMORY")
+    rows = [
+        make_job(
+            cluster,
+            owner,
+            state="RUNNING" if task >= 80 else states[task % len(states)],
+            slurm_job_id=number + task + 1,
+            array_task_id=task,
+            is_line=False,
+            nodes=f"n{task % 2}",
+            **of_array,
+        )
+        for task in range(120)
+    ]
+    lines.fold([line, *rows])
+    line.refresh_from_db()
+    return line
+
+
+def fill_nodes(cluster: Cluster) -> None:
+    """One node busy with a job on it, another drained with a reason."""
+    cluster.nodes.filter(name="n0").update(state="MIXED", gpus_used=2, cpus_used=4)
+    cluster.nodes.filter(name="n1").update(state="IDLE+DRAIN", available=False, reason="GPU 1: Xid 79")
+    Job.objects.filter(cluster=cluster, state="RUNNING", nodes="").update(nodes="n0")
 
 
 def make_submission(

@@ -17,7 +17,7 @@ from portal.lib.types import JSONDict
 from tenants.models import Membership
 from tests.architecture.routes import ADMINS, MEMBERS, OWNERS, Route, World
 from tests.clusters.builders import make_site
-from tests.jobs.builders import SCRIPT, make_job, make_slurm_cluster, make_submission, make_view
+from tests.jobs.builders import SCRIPT, make_array, make_job, make_slurm_cluster, make_submission, make_view
 from tests.jobs.fakes import install
 
 
@@ -44,6 +44,14 @@ def cluster_of(world: World) -> JSONDict:
 
 def job_of(world: World) -> JSONDict:
     return {"pk": _job(world).pk}
+
+
+def _array(world: World) -> Job:
+    return world.make(make_array, _cluster(world), world.owner)
+
+
+def array_of(world: World) -> JSONDict:
+    return {"pk": _array(world).pk}
 
 
 def submission_of(world: World) -> JSONDict:
@@ -85,6 +93,10 @@ ROUTES: dict[str, Route] = {
     "view-rename": Route(view_of_owner, method="post", data=lambda world: {"name": "other"}, roles=OWNERS),
     "view-delete": Route(view_of_owner, method="post", roles=OWNERS),
     "job": Route(job_of),
+    "job-tasks": Route(array_of),
+    "node": Route(lambda world: {**cluster_of(world), "name": "n0"}),
+    "partitions": Route(cluster_of),
+    "partition": Route(lambda world: {**cluster_of(world), "name": "train"}),
     "job-cancel": Route(job_of, method="post", roles=ADMINS, around=slurm),
     "job-notify": Route(job_of, method="post", data=lambda world: told, roles=OWNERS),
     "notifications": Route(method="post", data=lambda world: told),
@@ -102,6 +114,7 @@ ROWS: dict[str, Callable[[World], models.Model]] = {
     "my-jobs": lambda world: Membership.objects.get(user=world.owner, tenant=world.tenant),
     "my-overview": lambda world: Membership.objects.get(user=world.owner, tenant=world.tenant),
     "all-jobs": lambda world: world.tenant,
+    "job-tasks": _array,
 }
 SOCKETS: dict[str, tuple[Callable[[World], str], Callable[[World], AbstractContextManager[None]]]] = {
     "job-tail": (lambda world: f"jobs/{_job(world).pk}/output/", slurm),
