@@ -23,6 +23,7 @@ from tests.kube.mortal import Mortal
 from tests.kube.platform_proxy import PlatformProxy, no_kubeconfig
 from tests.kube.profiles import Profile, await_vendors, left_over, make_site, nodes_ready, order_at, reach
 from tests.kube.server import KubeServer
+from tests.kube.tidy import clear_tenant
 from tests.kube.vendors import Running
 
 pytestmark = [pytest.mark.django_db, pytest.mark.xdist_group("kube")]
@@ -51,6 +52,7 @@ class Story:
     """Clusters of one site, one after the other, each built and removed by a worker that dies."""
 
     def __init__(self, server: KubeServer, profile: Profile, mortal: Mortal) -> None:
+        clear_tenant(server)
         nodes_ready(server, sites.MACHINES[:2])
         self.server, self.profile, self.mortal = server, profile, mortal
         self.site: Site = make_site(profile, sites.MACHINES)

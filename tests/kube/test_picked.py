@@ -39,6 +39,7 @@ from tests.kube.picking import AutoNodes
 from tests.kube.platform_proxy import PlatformProxy, no_kubeconfig
 from tests.kube.profiles import left_over, make_site, order_at, reach
 from tests.kube.server import KubeServer
+from tests.kube.tidy import clear_tenant
 from tests.kube.vendors import Hands, Running
 
 pytestmark = [
@@ -53,6 +54,7 @@ pytestmark = [
 def nodes(kube_server: KubeServer, platform: PlatformProxy) -> Iterator[AutoNodes]:
     """Four machines of one type; the registry of drivers is the same before and after."""
     known = dict(FACTORIES)
+    clear_tenant(kube_server)
     one = AutoNodes(f"dc1-metal.a100-{secrets.token_hex(3)}", 4)
     yield one
     platform.platform.kubeconfig = no_kubeconfig

@@ -22,6 +22,7 @@ from tests.kube import sites
 from tests.kube.platform_proxy import PlatformProxy, no_kubeconfig
 from tests.kube.profiles import Profile, await_vendors, left_over, make_site, nodes_ready, order_at, reach
 from tests.kube.server import KubeServer
+from tests.kube.tidy import clear_tenant
 from tests.kube.vendors import Hands, Running
 
 pytestmark = [
@@ -38,6 +39,7 @@ def profile(
 ) -> Iterator[Profile]:
     """Each kind of site; the registry of drivers is the same before and after."""
     known = dict(FACTORIES)
+    clear_tenant(kube_server)
     if request.param == "platform":
         with running(tmp_path) as netris:
             yield sites.at_platform(kube_server, platform, netris)
@@ -112,6 +114,7 @@ def test_commits_name_the_order_and_whose_it_was(
     kube_server: KubeServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("django.conf.settings.DATA_FOLDER", tmp_path)
+    clear_tenant(kube_server)
     theirs = Repository(tmp_path)
     profile = sites.plain_by_git(kube_server, theirs.bare)
     site = make_site(profile, sites.MACHINES)

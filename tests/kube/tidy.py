@@ -26,6 +26,13 @@ def clear_namespace(server: KubeServer, name: str) -> None:
         hands.put(f"/api/v1/namespaces/{name}/finalize", {**found, "spec": {"finalizers": []}})
 
 
+def clear_tenant(server: KubeServer) -> None:
+    """Of a tenant's cluster, which this server plays too, what stands under the same names for each."""
+    clear_installed(server)
+    for name in ("freehold", "slurm"):
+        clear_namespace(server, name)
+
+
 def clear_installed(server: KubeServer) -> None:
     """What the charts of an earlier test led to: its controllers ended with it."""
     hands = Hands(server.client)

@@ -12,6 +12,7 @@ from tests.contract.kube.subject import KubeSubject
 from tests.kube import roles
 from tests.kube.platform_proxy import PlatformProxy
 from tests.kube.server import KubeServer
+from tests.kube.tidy import clear_tenant
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 # two workers, each with an API server of its own
@@ -34,6 +35,7 @@ def place(
     with one.vendors:
         yield one
         one.sweep()
+    clear_tenant(kube_server)
 
 
 class TestKubernetesDrivers(KubeContract):
