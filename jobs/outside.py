@@ -14,6 +14,7 @@ from django.utils.translation import gettext as _
 
 from clusters.clients.slurm_console.console import SlurmConsole
 from clusters.clients.slurmrest import tokens
+from clusters.clients.slurmrest.changes import JobChanges, UpdateResult
 from clusters.clients.slurmrest.client import RestGateway
 from clusters.clients.slurmrest.gateway import SlurmGateway
 from clusters.clients.slurmrest.models import JobRecord, SubmitRequest, SubmitResult
@@ -29,7 +30,7 @@ DEADLINE = 10.0  # seconds, for each call
 
 
 @contextmanager
-def gateway_for(identity: SlurmIdentity) -> Iterator[SlurmGateway]:
+def gateway_for(identity: SlurmIdentity, *, deadline: float | None = None) -> Iterator[SlurmGateway]:
     """Slurm as this account sees it. Raises WrongState while the cluster has no Slurm API.
 
     The account of who left or is suspended gets a token here too: for looking at its jobs and ending them.
@@ -38,14 +39,15 @@ def gateway_for(identity: SlurmIdentity) -> Iterator[SlurmGateway]:
     if endpoint is None or not endpoint.url or not endpoint.api_version:
         raise WrongState(_("This cluster has no Slurm API yet."), hint=_("Its page shows how far it is."))
     key = crypto.unseal(bytes(endpoint.sealed_jwt_key))
-    session = slurm_access.session_for(endpoint, timeout=DEADLINE)
+    seconds = deadline or DEADLINE
+    session = slurm_access.session_for(endpoint, timeout=seconds)
     try:
         yield RestGateway(
             endpoint.url,
             endpoint.api_version,
             identity.name,
             lambda: tokens.mint(identity.name, key),
-            DEADLINE,
+            seconds,
             session=session,
         )
     finally:
@@ -96,6 +98,24 @@ def cancel(identity: SlurmIdentity, job: str, *, signal: str | None = None) -> N
     """
     with gateway_for(identity) as gateway:
         gateway.cancel(job, signal=signal)
+
+
+def update(identity: SlurmIdentity, job: str, changes: JobChanges) -> UpdateResult:
+    """Change a job or one array task as this account; see SlurmGateway for what it raises."""
+    with gateway_for(identity) as gateway:
+        return gateway.update(job, changes)
+
+
+def console_act(identity: SlurmIdentity, act: str, job: str) -> None:
+    """requeue, suspend, resume or top as this account; see SlurmConsole, and WrongState without a console."""
+    with console_for(identity) as console:
+        acts = {
+            "requeue": console.requeue,
+            "suspend": console.suspend,
+            "resume": console.resume,
+            "top": console.top,
+        }
+        acts[act](job)
 
 
 def look(identity: SlurmIdentity, job_id: int) -> tuple[JobRecord, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.urls import URLPattern, path
 
 from jobs.web import (
+    acts,
     arrays,
     job,
     lists,
@@ -27,6 +28,8 @@ urlpatterns: list[URLPattern] = [
     path("jobs/views/<uuid:pk>/delete/", views_saved.view_delete, name="view-delete"),
     path("jobs/<uuid:pk>/", job.job, name="job"),
     path("jobs/<uuid:pk>/tasks/", arrays.job_tasks, name="job-tasks"),
+    path("jobs/act/", acts.jobs_act, name="jobs-act"),
+    path("jobs/<uuid:pk>/act/<slug:act>/", acts.job_act, name="job-act"),
     path("jobs/<uuid:pk>/cancel/", job.job_cancel, name="job-cancel"),
     path("jobs/<uuid:pk>/notify/", notifications.job_notify, name="job-notify"),
     path("notifications/", notifications.notifications, name="notifications"),

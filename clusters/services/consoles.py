@@ -39,8 +39,9 @@ def open_console(cluster: Cluster, account: str, token: Callable[[], str], *, ti
 
 def _controller(cluster: Cluster) -> Controller | None:
     facts = StepState.objects.filter(cluster=cluster, name="slurm").values_list("facts", flat=True).first()
-    host, _, port = str((facts or {}).get("controller", "")).rpartition(":")
+    told = facts or {}
+    host, _, port = str(told.get("controller", "")).rpartition(":")
     try:
-        return Controller(cluster.external_name, host, int(port))
+        return Controller(str(told.get("cluster_name", "")), host, int(port))
     except ValueError:
         return None

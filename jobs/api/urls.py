@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from django.urls import URLPattern, path
 
-from jobs.api import jobs, notifications, output, submit, views
+from jobs.api import acts, jobs, notifications, output, submit, views
 
 urlpatterns: list[URLPattern] = [
     path("jobs/", jobs.JobsApi.as_view(), name="api-jobs"),
     path("jobs/<uuid:pk>/", jobs.JobApi.as_view(), name="api-job"),
+    path("jobs/act/", acts.JobsActApi.as_view(), name="api-jobs-act"),
+    path("jobs/<uuid:pk>/act/", acts.JobActApi.as_view(), name="api-job-act"),
     path("jobs/<uuid:pk>/cancel/", jobs.JobCancelApi.as_view(), name="api-job-cancel"),
     path("jobs/<uuid:pk>/events/", jobs.JobEventsApi.as_view(), name="api-job-events"),
     path("jobs/<uuid:pk>/output/", output.OutputApi.as_view(), name="api-job-output"),

@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 from clusters.clients.slurmrest import errors
 from clusters.models import IdentityKind, SlurmIdentity
 from jobs import outside
-from jobs.models import Job
+from jobs.models import ACTIVE_STATES, Job
 from jobs.observer.pace import poke
 from jobs.services.submissions import see_job
 from portal.lib.errors import NotAllowed, WrongState
@@ -71,9 +71,13 @@ def end_job(*, actor: Actor, job: Job, why: str = "", address: str = "", signal:
     return seen_again(job)
 
 
-def account_of(job: Job) -> SlurmIdentity:
-    """As whom something can be done to an active job. Raises WrongState."""
-    if not job.is_active:
+def account_of(job: Job, *, whole: bool = False) -> SlurmIdentity:
+    """As whom something can be done to an active job. Raises WrongState.
+
+    `whole`: the row stands for an array or a set, and others of it may be active.
+    """
+    is_active = job.line_state in ACTIVE_STATES if whole and job.group_states else job.is_active
+    if not is_active:
         raise WrongState(
             _("Job %(job)s already ended: %(state)s.") % {"job": job.label, "state": job.get_state_display()}
         )
@@ -129,8 +133,13 @@ def seen_again(job: Job) -> Job:
     return job
 
 
-def address_of(job: Job) -> str:
-    """How Slurm is told which job: a task as 500_7, because the last task bears the whole array's id."""
+def address_of(job: Job, *, whole: bool = False) -> str:
+    """How Slurm is told which job: a task as 500_7, because the last task bears the whole array's id.
+
+    `whole`: all that the row stands for in a list.
+    """
+    if whole and job.group_states:
+        return str(job.group_id)
     if job.array_job_id and job.array_task_id is not None:
         return f"{job.array_job_id}_{job.array_task_id}"
     return str(job.het_job_id or job.slurm_job_id)

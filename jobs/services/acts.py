@@ -175,12 +175,15 @@ def why_not(actor: Actor, cluster: Cluster, act: Act) -> str:
     return ""
 
 
-def ends_also(job: Job) -> str:
-    """What else an act on this job touches; shown before it is confirmed. "" for the job alone."""
+def ends_also(job: Job, *, whole: bool = False) -> str:
+    """What else an act on this job touches; shown before it is confirmed. "" for the job alone.
+
+    `whole`: in a list, where a row stands for all of its array.
+    """
     if job.het_job_id:
         told = _("This is a part of heterogeneous job %(job)d: it goes for the whole set.")
         return told % {"job": job.het_job_id}
-    if job.is_folded:
+    if job.is_folded or (whole and job.group_states):
         told = _("This goes for the whole array %(array)d: tasks that wait and tasks that run.")
         return told % {"array": job.array_job_id}
     if job.array_job_id:

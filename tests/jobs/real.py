@@ -8,7 +8,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TypeVar
 
-from clusters.models import Cluster, IdentityKind
+from clusters.models import Cluster, IdentityKind, StepState, StepStatus
+from clusters.provisioning.steps import StepContext
 from jobs.models import Job
 from jobs.observer.look import Memory, look
 from portal.lib import crypto
@@ -16,7 +17,7 @@ from tenants.actor import Actor
 from tenants.models import Role, User
 from tests.builders import actor_for, make_member, make_tenant
 from tests.clusters.builders import make_cluster
-from tests.clusters.drivers.lab import open_lab
+from tests.clusters.drivers.lab import Lab, open_lab
 from tests.jobs.builders import know_accounts
 
 T = TypeVar("T")
@@ -29,17 +30,22 @@ class RealCluster:
     cluster: Cluster
     member: User
     memory: Memory
+    lab: Lab
+    context: StepContext
 
     @property
     def actor(self) -> Actor:
         """The member inside the tenant."""
         return actor_for(self.member, self.cluster.tenant)
 
-    def look(self) -> None:
-        """What the observer does when it is due."""
-        look(
-            type(self.cluster.slurm).objects.select_related("cluster").get(cluster=self.cluster), self.memory
-        )
+    def look(self) -> str:
+        """What the observer does when it is due; returns the source."""
+        endpoints = type(self.cluster.slurm).objects.select_related("cluster__site")
+        return look(endpoints.get(cluster=self.cluster), self.memory).source
+
+    def slurm(self, *command: str) -> str:
+        """One of Slurm's commands as root, behind the portal's back."""
+        return self.lab.slurm(self.context, *command)
 
     def look_until(self, found: Callable[[], T | None], *, seconds: float = 30) -> T:
         """Look again and again until there is what is waited for."""
@@ -79,6 +85,11 @@ def real_cluster() -> Iterator[RealCluster]:
         cluster.phase, cluster.ready_at = "ready", cluster.created_at
         cluster.save(update_fields=["phase", "ready_at"])
         know_accounts(cluster, homes=context.facts["identity"]["homes"])
-        yield RealCluster(cluster, member, Memory())
+        StepState.objects.create(
+            cluster=cluster, name="slurm", position=3, status=StepStatus.READY, facts=dict(slurm)
+        )
+        cluster.site.drivers = {**cluster.site.drivers, "slurm": "local"}  # it has a console
+        cluster.site.save(update_fields=["drivers"])
+        yield RealCluster(cluster, member, Memory(), lab, context)
     finally:
         lab.close()

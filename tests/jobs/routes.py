@@ -65,6 +65,14 @@ def view_of_owner(world: World) -> JSONDict:
 told = {"on_end": "on", "in_browser": "on"}
 
 
+def act_of(world: World) -> JSONDict:
+    return {**job_of(world), "act": "cancel"}
+
+
+def selection(world: World) -> JSONDict:
+    return {"act": "cancel", "job": str(_job(world).pk)}
+
+
 def form(world: World) -> JSONDict:
     return {"key": lambda: str(uuid.uuid4()), "script": SCRIPT}
 
@@ -97,6 +105,8 @@ ROUTES: dict[str, Route] = {
     "node": Route(lambda world: {**cluster_of(world), "name": "n0"}),
     "partitions": Route(cluster_of),
     "partition": Route(lambda world: {**cluster_of(world), "name": "train"}),
+    "job-act": Route(act_of, method="post", roles=ADMINS, around=slurm),
+    "jobs-act": Route(method="post", data=selection, roles=MEMBERS, around=slurm),
     "job-cancel": Route(job_of, method="post", roles=ADMINS, around=slurm),
     "job-notify": Route(job_of, method="post", data=lambda world: told, roles=OWNERS),
     "notifications": Route(method="post", data=lambda world: told),

@@ -41,6 +41,11 @@ def sent_job_of(world: World) -> JSONDict:
 
 
 WANTED = {"on_start": False, "on_end": True, "on_failure": True, "by_mail": False, "in_browser": True}
+def selected(world: World) -> JSONDict:
+    """The same on several jobs."""
+    return {"act": "cancel", "jobs": [str(job_of(world)["pk"])]}
+
+
 CALLS: dict[str, Call] = {
     "jobs_list": Call(query="?who=everyone"),
     "cluster_queue": Call(cluster_of),
@@ -54,6 +59,10 @@ CALLS: dict[str, Call] = {
     "notification_settings_change": Call(body=lambda world: WANTED),
     "job": Call(job_of),
     "job_events": Call(job_of),
+    "job_act": Call(
+        job_of, body=lambda world: {"act": "cancel"}, roles=ADMINS, scopes=JOBS, around=slurm
+    ),
+    "jobs_act": Call(body=selected, roles=MEMBERS, scopes=JOBS, around=slurm),
     "job_cancel": Call(job_of, roles=ADMINS, scopes=JOBS, around=slurm),
     "job_output": Call(job_of, roles=ADMINS, scopes=OUTPUT, around=slurm),
     "job_sent": Call(sent_job_of, roles=ADMINS, scopes=OUTPUT),
