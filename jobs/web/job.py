@@ -13,7 +13,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from jobs import live, words
 from jobs.models import ACTIVE_STATES, Job, JobState
-from jobs.observer.pace import note_watched
+from jobs.observer.pace import note_watched, note_watched_job
 from jobs.selectors import endpoint_of, submission_of
 from jobs.services import actions, describe, requests
 from portal.lib.errors import NotAllowed
@@ -41,7 +41,9 @@ def job(request: TenantRequest, pk: uuid.UUID) -> HttpResponse:
 
 
 def job_context(actor: Actor, row: Job) -> JSONDict:
-    """What the live part of the page needs."""
+    """What the live part of the page needs; that it is made says that somebody looks at this very job."""
+    if row.is_active:
+        note_watched_job(row.cluster_id, row.slurm_job_id)
     return {
         "job": row,
         "endpoint": endpoint_of(row.cluster_id),
