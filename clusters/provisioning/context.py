@@ -23,6 +23,7 @@ from clusters.services.prefixes import give_prefix, prefix_of
 from clusters.services.secrets import secrets_for
 from clusters.services.unix_ids import ports_of
 from portal.lib.crypto import unseal
+from tenants.models import Membership, SshKey
 
 
 def flavor_spec(flavor: Flavor) -> FlavorSpec:
@@ -92,12 +93,17 @@ def _account_specs(identities: Iterable[SlurmIdentity]) -> Iterable[AccountSpec]
             gid=identity.gid,
             kind=identity.kind,  # type: ignore[arg-type]  # the choices are the same three words
             active=identity.active,
-            keys=tuple(key.line for key in identity.membership.ssh_keys.all()) if _has_keys(identity) else (),
+            keys=_keys_of(identity),
         )
 
 
-def _has_keys(identity: SlurmIdentity) -> bool:
-    return identity.active and identity.membership is not None
+def _keys_of(identity: SlurmIdentity) -> tuple[str, ...]:
+    """Of who may open a shell; they were read along."""
+    member: Membership | None = identity.membership
+    if not identity.active or member is None:
+        return ()
+    rows: Iterable[SshKey] = member.ssh_keys.all()
+    return tuple(key.line for key in rows)
 
 
 def site_settings(site: Site) -> Mapping[str, Any]:

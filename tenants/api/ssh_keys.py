@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -21,7 +23,13 @@ class SshKeyOut(serializers.Serializer[SshKey]):
     created_at = serializers.DateTimeField()
 
 
-class SshKeysIn(serializers.Serializer[SshKey]):
+class SshKeysOut(serializers.Serializer[Any]):
+    """All of a member's."""
+
+    keys = SshKeyOut(many=True)
+
+
+class SshKeysIn(serializers.Serializer[Any]):
     """All keys that are to hold from now on."""
 
     keys = serializers.CharField(
@@ -35,15 +43,15 @@ class SshKeysIn(serializers.Serializer[SshKey]):
 class SshKeysApi(TenantApi):
     """/ssh-keys/"""
 
-    @operation("ssh_keys", tag="people", answer=SshKeyOut(many=True))
+    @operation("ssh_keys", tag="people", answer=SshKeysOut)
     def get(self, request: Request) -> Response:  # noqa: ARG002
         """The own public keys in this tenant."""
         require(self.actor, Action.SUBMIT_JOB)
-        return Response(SshKeyOut(ssh_keys.keys_of(self.actor), many=True).data)
+        return Response(SshKeysOut({"keys": ssh_keys.keys_of(self.actor)}).data)
 
-    @operation("ssh_keys_set", tag="people", answer=SshKeyOut(many=True), body=SshKeysIn)
+    @operation("ssh_keys_set", tag="people", answer=SshKeysOut, body=SshKeysIn)
     def patch(self, request: Request) -> Response:
         """Keep exactly these; clusters with login nodes follow within a few minutes."""
         require(self.actor, Action.SUBMIT_JOB)
         made = ssh_keys.set_keys(actor=self.actor, text=read_body(request, SshKeysIn)["keys"])
-        return Response(SshKeyOut(made, many=True).data)
+        return Response(SshKeysOut({"keys": made}).data)

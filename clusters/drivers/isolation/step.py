@@ -73,8 +73,7 @@ class IsolationStep:
                 return Observed(exists=False, reason=error.reason, message=error.message)
             # whatever failed then is tried again once the account is there
             record.write(ctx, replace(known, about="", wrong=None))
-            told = {"reason": error.reason, "message": error.message}
-            return Observed(True, facts=known.facts, routine=True, **told)
+            return Observed(True, reason=error.reason, message=error.message, facts=known.facts, routine=True)
         record.write(ctx, made)
         if made.wrong is not None:
             reason, message, _ = made.wrong

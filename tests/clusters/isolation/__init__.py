@@ -1,0 +1,1 @@
+"""The step that shows that a cluster stands alone."""
