@@ -63,6 +63,8 @@ def job_variables(
         found["SLURM_JOB_NAME"] = str(values["name"])
         if values.get("open_mode"):
             found["SLURM_OPEN_MODE"] = str(values["open_mode"])[0]
+        if isinstance(kinds := values.get("profile"), tuple):
+            found["SLURM_PROFILE"] = ",".join(kind.capitalize() for kind in kinds)
     if rule is not None and rule.is_told:
         found["SLURM_EXPORT_ENV"] = rule.text
     if login or (rule is not None and rule.needs_login):

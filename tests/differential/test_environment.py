@@ -20,7 +20,7 @@ LINES = [
     "--gpus=2 --open-mode=append",
     "--gpus-per-node=1 --mem=500",
     "--ntasks=2 --gpus-per-task=1",
-    "--export=ALL --profile=none",
+    "--export=ALL --comment=none",
     "--threads-per-core=1 --ntasks-per-core=1 --nodes=1",
 ]
 PRINT = """#!/bin/bash
