@@ -5,14 +5,17 @@ from __future__ import annotations
 from django.utils.translation import gettext, gettext_noop
 
 from clusters import told
+from clusters.isolation_words import SAID, said
 from clusters.models import StepState
 
 WORDS = {
     "accounts": gettext_noop("Accounts"),
+    "api_server": gettext_noop("A token at another API server"),
     "api_version": gettext_noop("API version"),
     "ca_fingerprint": gettext_noop("Fingerprint of its own CA"),
     "clean_since": gettext_noop("Clean since"),
     "cluster_name": gettext_noop("Name in Slurm"),
+    "elsewhere": gettext_noop("Machines in two places"),
     "endpoint": gettext_noop("Address"),
     "jobs": gettext_noop("Test jobs"),
     "machines": gettext_noop("Machines"),
@@ -22,6 +25,7 @@ WORDS = {
     "prefixes": gettext_noop("Addresses in use"),
     "release": gettext_noop("Release"),
     "servers": gettext_noop("Servers"),
+    "slurm": gettext_noop("A token at another Slurm"),
     "temporary_folders": gettext_noop("Temporary folders"),
     "token_until": gettext_noop("The portal's token ends"),
     "url": gettext_noop("Slurm API"),
@@ -56,5 +60,7 @@ def word_of(name: str) -> str:
 
 
 def _value(stored: str) -> str:
+    if stored in SAID:
+        return said(stored)
     known = VALUES.get(stored)
     return gettext(known) if known else stored.replace(",", ", ").replace(",  ", ", ")

@@ -14,6 +14,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
 from clusters import fact_words, told
+from clusters.isolation_words import CHECKS, PASSED, said
 from clusters.models import Allocation, Cluster, SlurmIdentity, StepState, StepStatus
 from clusters.words import component_of
 from portal.lib.cells import csv_line
@@ -55,40 +56,6 @@ LAYERS: tuple[tuple[str, str, str], ...] = (
         gettext_noop("This cluster's tokens are refused by the servers of other clusters."),
     ),
 )
-# what the step "isolation" tries, in the order in which it is shown
-CHECKS: tuple[tuple[str, str], ...] = (
-    ("api_server", gettext_noop("A token at another API server")),
-    ("slurm", gettext_noop("A token at another Slurm")),
-    ("ports", gettext_noop("Switch ports")),
-    ("nodes", gettext_noop("Nodes")),
-    ("elsewhere", gettext_noop("Machines in two places")),
-)
-# what it says of each: written by a worker, and only ever one of these
-SAID: frozenset[str] = frozenset(
-    {
-        gettext_noop("passed: another tenant's API server answered this cluster's token with 401"),
-        gettext_noop("passed: another tenant's Slurm refused a token signed with this cluster's key"),
-        gettext_noop("passed: the network holds the ports of this cluster's machines and of no others"),
-        gettext_noop("passed: the nodes are this cluster's machines and no others"),
-        gettext_noop("passed: none of its machines is seen at another cluster"),
-        gettext_noop("not checked, because there is no other server here at which to try it"),
-        gettext_noop("not checked, because no other server answered"),
-        gettext_noop("not checked, because this cluster's own server did not answer"),
-        gettext_noop("not checked, because this cluster has no API server"),
-        gettext_noop("not checked, because this cluster has no Slurm"),
-        gettext_noop("not checked, because this cluster's API server is not ready yet"),
-        gettext_noop("not checked, because this site has no network controller to ask"),
-        gettext_noop("not checked, because nodes are called otherwise than machines here"),
-        gettext_noop("not checked, because no server of this cluster lists its nodes"),
-        gettext_noop("not checked, because the outside picks the machines and names none yet"),
-        gettext_noop("failed: another tenant's API server took this cluster's token"),
-        gettext_noop("failed: another tenant's Slurm took a token signed with this cluster's key"),
-        gettext_noop("failed: the network does not hold the ports of this cluster's machines only"),
-        gettext_noop("failed: a machine that is not this cluster's is among its nodes"),
-        gettext_noop("failed: a machine is seen at this cluster and at another one"),
-    }
-)
-PASSED = "passed: "
 # without these layers there is something to say: nobody provides or checks it at the site
 ALWAYS = frozenset({"machines", "fabric", "isolation"})
 STATUS = {
@@ -135,7 +102,7 @@ def _layer(
     checked = step.observed_at
     if name == "isolation":
         evidence, checked = tuple(_checks(step)), _moment(step.facts.get("checked_at"))
-        if status == "good" and not any(str(said).startswith(PASSED) for said in step.facts.values()):
+        if status == "good" and not any(str(found).startswith(PASSED) for found in step.facts.values()):
             # what was not tried is not good
             status, why = "unknown", _("Nothing of this could be tried; the evidence says why.")
     elif name != "machines":
@@ -163,8 +130,8 @@ def _accounts(step: StepState, evidence: Iterable[tuple[str, str]]) -> Iterator[
 def _checks(step: StepState) -> Iterator[tuple[str, str]]:
     """Each check with what it found."""
     for name, title in CHECKS:
-        if said := str(step.facts.get(name, "")):
-            yield _(title), _(said) if said in SAID else said
+        if found := str(step.facts.get(name, "")):
+            yield _(title), said(found)
 
 
 def _moment(stored: object) -> dt.datetime | None:

@@ -14,6 +14,7 @@ from tenants.models import AuditEvent, Role
 
 NAMES: Mapping[str, Words] = {
     "account": gettext_lazy("Slurm account"),
+    "added": gettext_lazy("added"),
     "as": gettext_lazy("as"),
     "at_once": gettext_lazy("at once"),
     "cancel_jobs_on_leave": gettext_lazy("cancel jobs of leavers"),
@@ -41,6 +42,7 @@ NAMES: Mapping[str, Words] = {
     "price_per_hour": gettext_lazy("price per hour"),
     "q": gettext_lazy("searched for"),
     "reason": gettext_lazy("reason"),
+    "removed": gettext_lazy("removed"),
     "role": gettext_lazy("role"),
     "scopes": gettext_lazy("scopes"),
     "service_account": gettext_lazy("ServiceAccount"),

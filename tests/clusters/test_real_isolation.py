@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from django.test import Client
 
-from clusters import isolation
 from clusters.clients.kube.client import KubeClient
 from clusters.clients.kube.models import Ref
 from clusters.drivers.isolation import api_server, record
+from clusters.isolation_words import SAID
 from clusters.kube import kinds, objects, tenant
 from clusters.models import (
     Allocation,
@@ -102,7 +102,7 @@ def test_the_walls_are_tried_and_a_hole_is_found(lab: Lab, site: Site, tmp_path:
             "api_server": "passed: another tenant's API server answered this cluster's token with 401",
             "slurm": "passed: another tenant's Slurm refused a token signed with this cluster's key",
         }
-        assert set(shown(cluster).values()) <= isolation.SAID
+        assert set(shown(cluster).values()) <= SAID
     page = _page(one)
     for text in ("A token at another API server", "answered this cluster&#x27;s token with 401"):
         assert text in page

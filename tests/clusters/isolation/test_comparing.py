@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 import time_machine
 
-from clusters import isolation
 from clusters.drivers.isolation import (
     Around,
     IsolationStep,
@@ -21,6 +20,7 @@ from clusters.drivers.isolation import (
 )
 from clusters.drivers.isolation import slurm as slurm_check
 from clusters.drivers.isolation.finding import Outcome
+from clusters.isolation_words import SAID
 from clusters.provisioning.steps import ClusterSpec, FlavorSpec, PoolSpec, StepContext
 from portal.lib.errors import PermanentError, TemporaryError
 
@@ -105,7 +105,7 @@ def test_every_sentence_is_known_to_the_page() -> None:
     for text in (machines.PORTS_DIFFER, machines.NODES_DIFFER, machines.TWICE, api_server.TAKEN):
         told.add(f"failed: {text}")
     told.add(f"failed: {slurm_check.TAKEN}")
-    assert told == isolation.SAID
+    assert told == SAID
 
 
 class Kept:
