@@ -37,9 +37,12 @@ class JobsConfig(AppConfig):
                 "job.resumed": _("resumed the job"),
                 "job.put_first": _("put first the job"),
                 "notifications.changed": _("changed what to be told of:"),
+                "template.created": _("made the template"),
+                "template.changed": _("changed the template"),
+                "template.deleted": _("deleted the template"),
                 "view.saved": _("saved the view"),
                 "view.renamed": _("renamed the view"),
                 "view.deleted": _("deleted the view"),
             },
-            areas={"job": _("jobs"), "notifications": _("notifications"), "view": _("saved views")},
+            areas={"job": _("jobs"), "notifications": _("notifications"), "template": _("templates"), "view": _("saved views")},
         )

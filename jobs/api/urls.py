@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import URLPattern, path
 
-from jobs.api import acts, jobs, notifications, output, submit, views
+from jobs.api import acts, jobs, notifications, output, submit, templates, views
 
 urlpatterns: list[URLPattern] = [
     path("jobs/", jobs.JobsApi.as_view(), name="api-jobs"),
@@ -24,6 +24,8 @@ urlpatterns: list[URLPattern] = [
         notifications.NotificationSettingsApi.as_view(),
         name="api-notification-settings",
     ),
+    path("templates/", templates.TemplatesApi.as_view(), name="api-templates"),
+    path("templates/<uuid:pk>/", templates.TemplateApi.as_view(), name="api-template"),
     path("submissions/", submit.SubmissionsApi.as_view(), name="api-submissions"),
     path("submissions/<uuid:pk>/", submit.SubmissionApi.as_view(), name="api-submission"),
     path("submissions/<uuid:pk>/again/", submit.SendAgainApi.as_view(), name="api-submission-again"),

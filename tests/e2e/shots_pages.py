@@ -34,6 +34,7 @@ class Page:
 
 
 HERE = in_tenant()
+BUILT_IN: Arguments = lambda facts: {"tenant": facts["tenant"], "key": "torchrun"}  # noqa: E731
 CLUSTER, JOB, ORDER = in_tenant(pk="cluster"), in_tenant(pk="job"), in_tenant(pk="order")
 
 PAGES: dict[str, list[Page]] = {
@@ -110,6 +111,14 @@ PAGES: dict[str, list[Page]] = {
     "job-notify": [Page(arguments=JOB)],
     "notifications": [Page(arguments=HERE), Page(who="rui", arguments=HERE, label="empty")],
     "job-output": [Page(arguments=JOB)],
+    "templates": [Page(arguments=HERE)],
+    "template-new": [Page(arguments=HERE)],
+    "template": [
+        Page(arguments=in_tenant(key="template")),
+        Page(arguments=BUILT_IN, label="built in"),
+    ],
+    "template-edit": [Page(arguments=in_tenant(key="template"))],
+    "template-delete": [Page(arguments=in_tenant(key="template"))],
     "submission": [Page(arguments=in_tenant(pk="submission"))],
 }
 # Addresses that show no page of their own, by the shell's pattern, and why.
@@ -119,6 +128,7 @@ NOT_PAGES: dict[str, str] = {
     "callback": "comes back from the provider",
     "signout": "is a POST",
     "notifications-read": "is a POST",
+    "template-use": "is a POST",
     "notifications-bell": "answers with a piece of every page",
     "language": "is a POST",
     "live": "answers with a region of a page",

@@ -151,6 +151,8 @@ def furnish() -> JSONDict:
         jobs.make_job(ready, ada if number % 2 == 0 else rui, state=state, name=name, **columns)
         for number, (name, state, columns) in enumerate(JOBS)
     ]
+    for job in made[:3]:
+        jobs.make_notice(job, "started")
     array = jobs.make_array(ready, ada, number=500)
     large = jobs.make_large_array(ready, ada)
     jobs.fill_nodes(ready)
@@ -181,6 +183,7 @@ def furnish() -> JSONDict:
         "partition": "train",
         "job failed": made[3].pk,
         "submission": submission.pk,
+        "template": jobs.make_template(tenant, ada, name="Fine-tuning").pk,
         "membership": Membership.objects.get(tenant=tenant, user=rui).pk,
         "invitation": Invitation.objects.get(tenant=tenant).pk,
         "token": token,

@@ -8,7 +8,9 @@ import uuid
 
 from clusters.models import Cluster, IdentityKind, Node, Phase, SlurmIdentity, StepState, StepStatus
 from clusters.services import identities
+from jobs.job_templates.models import JobTemplate
 from jobs.models import Job, Partition, SavedView, Submission
+from jobs.notify.models import JobNotice
 from jobs.observer import lines
 from jobs.services import requests
 from jobs.services.capacity import view_of
@@ -218,3 +220,24 @@ def make_view(
 ) -> SavedView:
     """A list of jobs that this member saved."""
     return SavedView.objects.create(tenant=tenant, user=user, name=name, query=query)
+
+
+def make_template(tenant: Tenant, user: User, *, name: str = "train", shared: bool = True) -> JobTemplate:
+    """A template of the tenant, or of this member, in its first version."""
+    row = JobTemplate.objects.create(tenant=tenant, owner=None if shared else user, name=name, version=1)
+    row.versions.create(number=1, script=SCRIPT, created_by=user)
+    return row
+
+
+def make_notice(job: Job, what: str = "failed") -> JobNotice:
+    """The job's owner was told of it in the browser."""
+    return JobNotice.objects.create(
+        tenant=job.tenant,
+        user=job.owner,
+        job=job,
+        what=what,
+        restarts=job.restarts,
+        at=clock.now(),
+        in_browser=True,
+        by_mail=False,
+    )

@@ -11,13 +11,22 @@ from django.db import models
 
 from clusters.models import Cluster
 from jobs import outside
+from jobs.job_templates.models import JobTemplate
 from jobs.models import Job, SavedView, Submission
 from jobs.output_reader.protocol import OutputChunk
 from portal.lib.types import JSONDict
 from tenants.models import Membership
 from tests.architecture.routes import ADMINS, MEMBERS, OWNERS, Route, World
 from tests.clusters.builders import make_site
-from tests.jobs.builders import SCRIPT, make_array, make_job, make_slurm_cluster, make_submission, make_view
+from tests.jobs.builders import (
+    SCRIPT,
+    make_array,
+    make_job,
+    make_slurm_cluster,
+    make_submission,
+    make_template,
+    make_view,
+)
 from tests.jobs.fakes import install
 
 
@@ -62,15 +71,27 @@ def view_of_owner(world: World) -> JSONDict:
     return {"pk": _view(world).pk}
 
 
-told = {"on_end": "on", "in_browser": "on"}
-
-
 def act_of(world: World) -> JSONDict:
     return {**job_of(world), "act": "cancel"}
 
 
+told = {"on_end": "on", "in_browser": "on"}
+
+
 def selection(world: World) -> JSONDict:
     return {"act": "cancel", "job": str(_job(world).pk)}
+
+
+def _template(world: World) -> JobTemplate:
+    return world.make(make_template, world.tenant, world.owner)
+
+
+def template_of(world: World) -> JSONDict:
+    return {"key": str(_template(world).pk)}
+
+
+def template_typed() -> JSONDict:
+    return {"name": f"train {uuid.uuid4().hex[:8]}", "script": SCRIPT}
 
 
 def form(world: World) -> JSONDict:
@@ -101,12 +122,12 @@ ROUTES: dict[str, Route] = {
     "view-rename": Route(view_of_owner, method="post", data=lambda world: {"name": "other"}, roles=OWNERS),
     "view-delete": Route(view_of_owner, method="post", roles=OWNERS),
     "job": Route(job_of),
+    "job-act": Route(act_of, method="post", roles=ADMINS, around=slurm),
+    "jobs-act": Route(method="post", data=selection, roles=MEMBERS, around=slurm),
     "job-tasks": Route(array_of),
     "node": Route(lambda world: {**cluster_of(world), "name": "n0"}),
     "partitions": Route(cluster_of),
     "partition": Route(lambda world: {**cluster_of(world), "name": "train"}),
-    "job-act": Route(act_of, method="post", roles=ADMINS, around=slurm),
-    "jobs-act": Route(method="post", data=selection, roles=MEMBERS, around=slurm),
     "job-cancel": Route(job_of, method="post", roles=ADMINS, around=slurm),
     "job-notify": Route(job_of, method="post", data=lambda world: told, roles=OWNERS),
     "notifications": Route(method="post", data=lambda world: told),
@@ -114,6 +135,12 @@ ROUTES: dict[str, Route] = {
     "notifications-bell": Route(),
     "job-output": Route(job_of, roles=ADMINS, around=slurm),
     "job-output-file": Route(job_of, roles=ADMINS, around=slurm),
+    "templates": Route(),
+    "template-new": Route(method="post", data=lambda world: template_typed(), roles=MEMBERS),
+    "template": Route(template_of),
+    "template-use": Route(template_of, method="post", roles=MEMBERS),
+    "template-edit": Route(template_of, method="post", data=lambda world: template_typed(), roles=ADMINS),
+    "template-delete": Route(template_of, method="post", roles=ADMINS),
     "submission": Route(submission_of),
     "submission-again": Route(submission_of, method="post", roles=frozenset({"owner"}), around=slurm),
 }
