@@ -75,7 +75,7 @@ print("done")
 RATES=(0.1 0.03 0.01 0.003)
 RATE=${RATES[$SLURM_ARRAY_TASK_ID]}
 echo "Task $SLURM_ARRAY_TASK_ID tries learning rate $RATE."
-sleep 10
+sleep 5
 echo "Task $SLURM_ARRAY_TASK_ID is done."
 """,
     ),

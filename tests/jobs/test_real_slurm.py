@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import pytest
 from django.db import connection
 
+from jobs.examples import EXAMPLES
 from jobs.models import Job, Submission
 from jobs.services import actions, leavers, submissions
 from jobs.services.drafts import Typed
@@ -160,3 +161,20 @@ def test_jobs_of_a_suspended_member_end_as_theirs_where_the_tenant_wants_it(slur
         )
     slurm.look()
     assert Job.objects.count() == 1
+
+
+def test_each_built_in_template_runs_as_it_is(slurm: RealCluster) -> None:
+    slurm.look()
+    made = [
+        submissions.submit_job(
+            actor=slurm.actor,
+            cluster=slurm.cluster,
+            typed=Typed(fields=known.fields, script=known.as_it_is, environment="STEPS=1"),
+            key=uuid.uuid4(),
+        )
+        for known in EXAMPLES
+    ]
+    for known, submission in zip(EXAMPLES, made, strict=True):
+        assert submission.job is not None
+        ended = slurm.wait_for(submission.job, "COMPLETED", seconds=60)
+        assert ended.exit_status == 0, known.name
