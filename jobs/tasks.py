@@ -5,6 +5,7 @@ from __future__ import annotations
 from celery import shared_task
 
 from clusters import hints
+from jobs.history import reading
 from jobs.notify import mails
 from jobs.services import leavers
 
@@ -26,3 +27,15 @@ def cancel_due() -> None:
 def tell_by_mail() -> None:
     """Write the mails about jobs that are due into the outbox."""
     mails.queue_due()
+
+
+@shared_task(name="jobs.read_history")  # type: ignore[untyped-decorator]
+def read_history(cluster_id: str) -> None:
+    """What ended in one cluster since its accounting was read last."""
+    reading.read(cluster_id)
+
+
+@shared_task(name="jobs.read_history_due")  # type: ignore[untyped-decorator]
+def read_history_due() -> None:
+    """Clusters whose accounting is to be read on."""
+    reading.send_due()

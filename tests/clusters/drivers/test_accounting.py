@@ -83,10 +83,11 @@ class TestAccounts(DriverContract):
 
 def test_slurm_tells_its_slurmdbd_what_jobs_took(lab: Lab, booked: StepContext) -> None:
     settle(lab.site["accounts"], booked)
-    assert lab.run(booked, "echo hello").strip() == "hello"
     member = booked.spec.accounts[-1].name
 
     def told() -> str:
+        # slurmctld hears of new users by itself, a moment later
+        assert lab.run(booked, "echo hello").strip() == "hello"
         fields = "--format=user,account,state,alloctres"
         return lab.slurm(booked, "sacct", "-aXnP", "--name=allocation", fields)
 

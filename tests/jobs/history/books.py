@@ -1,0 +1,93 @@
+"""A slurmdbd without daemons, at the seam where workers open a cluster's accounting."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from clusters.clients.slurmrest.models import ExitCode, JobId
+from clusters.clients.slurmrest.past import Association, AssociationLimits, JobUse, PastJob, Qos, SlurmUser
+from clusters.models import IdentityKind, SlurmEndpoint
+from jobs.history import books
+from jobs.models import Job
+
+
+class FakeBooks:
+    """Implements SlurmAccounting: all records, whatever the window."""
+
+    def __init__(self) -> None:
+        self.records: list[PastJob] = []
+        self.windows: list[tuple[int, int]] = []
+        self.fault: Exception | None = None
+        self.asked_as: list[str] = []
+        self.limits: dict[str, AssociationLimits] = {}
+        self.refusal: Exception | None = None
+
+    def jobs(self, since: int, until: int) -> tuple[PastJob, ...]:
+        self.windows.append((since, until))
+        if self.fault is not None:
+            raise self.fault
+        return tuple(self.records)
+
+    def job(self, job_id: int) -> tuple[PastJob, ...]:
+        return tuple(one for one in self.records if one.job_id == job_id)
+
+    def users(self) -> tuple[SlurmUser, ...]:
+        return ()
+
+    def associations(self) -> tuple[Association, ...]:
+        if self.fault is not None:
+            raise self.fault
+        return tuple(Association(limits=one) for one in self.limits.values())
+
+    def qos(self) -> tuple[Qos, ...]:
+        return ()
+
+    def set_limits(self, limits: AssociationLimits) -> None:
+        if self.refusal is not None:
+            raise self.refusal
+        self.limits[limits.user] = limits
+
+    def add_user(self, user: str, *, account: str, cluster: str) -> None: ...
+
+    def remove_user(self, user: str, *, account: str, cluster: str) -> None: ...
+
+
+def install(monkeypatch: pytest.MonkeyPatch) -> FakeBooks:
+    """In the place of every cluster's accounting."""
+    fake = FakeBooks()
+
+    @contextmanager
+    def books_of(endpoint: SlurmEndpoint, kind: IdentityKind = IdentityKind.OBSERVER) -> Iterator[FakeBooks]:
+        fake.asked_as.append(kind.value)
+        yield fake
+
+    monkeypatch.setattr(books, "books_of", books_of)
+    return fake
+
+
+def past(job: Job, *, state: str = "COMPLETED", **fields: object) -> PastJob:
+    """What slurmdbd would tell of a job that ran ten minutes on four CPUs and used two of them."""
+    start = int(job.submit_time.timestamp()) + 60
+    told: dict[str, object] = {
+        "job_id": JobId(job.slurm_job_id),
+        "name": job.name,
+        "user": job.user_name,
+        "account": "aurora-lab",
+        "partition": job.partition,
+        "state": state,
+        "submit_time": int(job.submit_time.timestamp()),
+        "start_time": start,
+        "end_time": start + 600,
+        "elapsed": 600,
+        "node_count": 1,
+        "nodes": "n0",
+        "cpus": 4,
+        "gpus": 2,
+        "memory_mib": 8192,
+        "exit_code": ExitCode(),
+        "use": JobUse(cpu_seconds=1200.0, memory_mib=2048),
+    }
+    return PastJob(**(told | fields))  # type: ignore[arg-type]
