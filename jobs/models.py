@@ -373,5 +373,6 @@ class SavedView(TenantOwned):
         return self.name
 
 
+from jobs.history.models import HistoryCursor, JobUse  # noqa: E402, F401
 from jobs.job_templates.models import JobTemplate, JobTemplateVersion  # noqa: E402, F401
 from jobs.notify.models import JobNotice, JobSubscription  # noqa: E402, F401  # Django looks for models here
