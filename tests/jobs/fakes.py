@@ -8,7 +8,9 @@ from contextlib import contextmanager
 import pytest
 
 from clusters.clients.slurmrest import errors
+from clusters.clients.slurmrest.changes import JobChanges, UpdateResult
 from clusters.clients.slurmrest.gateway import SlurmGateway
+from clusters.clients.slurmrest.listings import JobState, LicenseRecord, ReservationRecord
 from clusters.clients.slurmrest.models import (
     Diag,
     JobId,
@@ -32,6 +34,8 @@ class FakeSlurm:
         self.account = ""
         self.submitted: list[SubmitRequest] = []
         self.cancelled: list[tuple[str, str]] = []
+        self.changed: list[tuple[str, JobChanges]] = []
+        self.lists_states = False
         self.records: dict[int, JobRecord] = {}
         self.fault: Exception | None = None  # raised by every call
         self.lost: bool = False  # the next submit is done, and its answer lost
@@ -67,6 +71,23 @@ class FakeSlurm:
         self._check()
         self.asked.append(job_id)
         return tuple(r for r in self.records.values() if job_id in {r.job_id, r.array_job_id})
+
+    def states(self) -> tuple[JobState, ...]:
+        self._check()
+        return tuple(JobState(number=r.job_id, state=r.state, flags=r.flags) for r in self.records.values())
+
+    def reservations(self) -> tuple[ReservationRecord, ...]:
+        self._check()
+        return ()
+
+    def licenses(self) -> tuple[LicenseRecord, ...]:
+        self._check()
+        return ()
+
+    def update(self, job: str, changes: JobChanges) -> UpdateResult:
+        self._check()
+        self.changed.append((job, changes))
+        return UpdateResult()
 
     def nodes(self) -> tuple[NodeRecord, ...]:
         self._check()
@@ -126,7 +147,7 @@ def install(monkeypatch: pytest.MonkeyPatch) -> FakeSlurm:
     slurm = FakeSlurm()
 
     @contextmanager
-    def gateway_for(identity: SlurmIdentity) -> Iterator[SlurmGateway]:
+    def gateway_for(identity: SlurmIdentity, **_how: object) -> Iterator[SlurmGateway]:
         slurm.account = identity.name
         yield slurm
 

@@ -6,8 +6,10 @@ from dataclasses import dataclass, field
 
 import msgspec
 
+from clusters.clients.slurmrest.changes import JobChanges, UpdateResult
 from clusters.clients.slurmrest.errors import Unclear, UnknownJob
 from clusters.clients.slurmrest.gateway import SlurmGateway
+from clusters.clients.slurmrest.listings import JobState, LicenseRecord, ReservationRecord
 from clusters.clients.slurmrest.models import (
     Diag,
     ExitCode,
@@ -68,6 +70,7 @@ class _Gateway:
     slurm: FakeSlurm
     ctx: StepContext
     account: str
+    lists_states: bool = False
 
     def ping(self) -> Ping:
         return Ping(responding=True, release="26.05.1")
@@ -91,6 +94,18 @@ class _Gateway:
 
     def partitions(self) -> tuple[PartitionRecord, ...]:
         return ()
+
+    def states(self) -> tuple[JobState, ...]:
+        return ()
+
+    def reservations(self) -> tuple[ReservationRecord, ...]:
+        return ()
+
+    def licenses(self) -> tuple[LicenseRecord, ...]:
+        return ()
+
+    def update(self, job: str, changes: JobChanges) -> UpdateResult:
+        raise UnknownJob(2017, "Invalid job id")
 
     def submit(self, request: SubmitRequest) -> SubmitResult:
         slurm = self.slurm

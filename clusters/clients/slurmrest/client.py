@@ -9,8 +9,10 @@ from typing import TypeVar
 import msgspec
 
 from clusters.clients.slurmrest import errors
+from clusters.clients.slurmrest.changes import CannotAsk, JobChanges, UpdateResult, check_changes
 from clusters.clients.slurmrest.dialects import dialect_for
 from clusters.clients.slurmrest.dialects.submit import check_submit
+from clusters.clients.slurmrest.listings import JobState, LicenseRecord, ReservationRecord
 from clusters.clients.slurmrest.models import (
     Diag,
     JobList,
@@ -28,6 +30,7 @@ from portal.lib.http import MEBIBYTE, Answer, NoAnswer, NotSent, Outside, TooLar
 T = TypeVar("T")
 JOB = re.compile(r"[1-9]\d{0,9}(_\d{1,9})?")
 SIGNAL = re.compile(r"[A-Z][A-Z0-9]{2,9}")
+TRIES = 12  # of a change that slurmctld refuses with "try again": about every other one of a partition's
 SMALL = 64 * MEBIBYTE  # for answers that are no list of all jobs
 
 
@@ -58,7 +61,10 @@ class RestGateway:
 
     def ping(self) -> Ping:
         """See SlurmGateway."""
-        return self._dialect.ping(self._get("/ping"))
+        seen = self._dialect.ping(self._get("/ping"))
+        if not seen.responding and self._dialect.ping_hides_token and self._is_token_dead():
+            raise errors.TokenRefused
+        return seen
 
     def diag(self) -> Diag:
         """See SlurmGateway."""
@@ -87,6 +93,23 @@ class RestGateway:
         """See SlurmGateway."""
         return self._dialect.partitions(self._get("/partitions"))
 
+    @property
+    def lists_states(self) -> bool:
+        """See SlurmGateway."""
+        return self._dialect.lists_states
+
+    def states(self) -> tuple[JobState, ...]:
+        """See SlurmGateway."""
+        return self._dialect.states(self._get("/jobs/state/", limit=None))
+
+    def reservations(self) -> tuple[ReservationRecord, ...]:
+        """See SlurmGateway."""
+        return self._dialect.reservations(self._get("/reservations"))
+
+    def licenses(self) -> tuple[LicenseRecord, ...]:
+        """See SlurmGateway."""
+        return self._dialect.licenses(self._get("/licenses"))
+
     def submit(self, request: SubmitRequest) -> SubmitResult:
         """See SlurmGateway."""
         check_submit(request, self._version)
@@ -103,10 +126,13 @@ class RestGateway:
 
     def cancel(self, job: str, *, signal: str | None = None) -> None:
         """See SlurmGateway."""
-        if JOB.fullmatch(job) is None:
-            raise ValueError("A job is named by its number, or an array task by number_task.")
+        _check_name(job)
+        if "_" in job and not self._dialect.cancels_tasks:
+            raise CannotAsk(self._version, ["task"])
         if signal is not None and SIGNAL.fullmatch(signal) is None:
             raise ValueError("A signal is named as in USR1.")
+        if self._dialect.must_own_to_cancel:
+            self._check_owner(job)
         answer = self._change("DELETE", f"/job/{job}" + (f"?signal={signal}" if signal else ""))
         if answer.status != 200:
             raise self._why_not(answer)
@@ -114,6 +140,34 @@ class RestGateway:
             self._dialect.check_cancel(answer)
         except errors.BadAnswer as error:
             raise errors.Unclear(error.extract) from error
+
+    def update(self, job: str, changes: JobChanges) -> UpdateResult:
+        """See SlurmGateway."""
+        _check_name(job)
+        check_changes(changes)
+        lost = changes.asked & self._dialect.ignores
+        if "_" in job and not self._dialect.updates_tasks:
+            lost |= {"task"}
+        if lost:
+            raise CannotAsk(self._version, lost)
+        body = msgspec.json.encode(self._dialect.encode_update(changes))
+        for _ in range(TRIES):
+            answer = self._change("POST", f"/job/{job}", body)
+            if not errors.was_put_off(answer):
+                break
+        if answer.status != 200:
+            raise self._why_not(answer)
+        try:
+            return self._dialect.updated(answer)
+        except errors.BadAnswer as error:
+            raise errors.Unclear(error.extract) from error
+
+    def _check_owner(self, job: str) -> None:
+        records = self.job(int(job.partition("_")[0]))
+        if not records:
+            raise errors.UnknownJob(errors.JOB_UNKNOWN, "Invalid job id specified")
+        if {record.user_name for record in records} != {self._account}:
+            raise errors.NotPermitted(errors.ACCESS_DENIED, "Access/permission denied")
 
     def _get(
         self, path: str, *, again: bool = False, limit: int | None = SMALL, timeout: float | None = None
@@ -187,3 +241,8 @@ class RestGateway:
             timeout=timeout or self._timeout,
             limit=limit,
         )
+
+
+def _check_name(job: str) -> None:
+    if JOB.fullmatch(job) is None:
+        raise ValueError("A job is named by its number, or an array task by number_task.")

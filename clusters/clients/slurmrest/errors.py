@@ -111,6 +111,13 @@ class SlurmRefused(PermanentError):
         self.field = field or FIELDS.get(code or 0, "")
 
 
+class TryAgain(TemporaryError):
+    """Slurm put a change off, several times. Nothing was changed."""
+
+    def __init__(self) -> None:
+        super().__init__("SlurmTryAgain", "Slurm could not make the change just now. Nothing was changed.")
+
+
 class UnknownJob(SlurmRefused):
     """Slurm has no such job (any more)."""
 
@@ -174,8 +181,8 @@ def from_entries(entries: Sequence[ErrorEntry], *, status: int, seconds: float) 
     telling = next((e for e in entries if e.code and e.code > 0), entries[0])
     if JOB_UNKNOWN in codes:
         return UnknownJob(JOB_UNKNOWN, telling.text)
-    if codes & TOKEN_CODES:
-        return TokenRefused()
+    if codes & (TOKEN_CODES | {TRY_AGAIN}):
+        return TokenRefused() if codes & TOKEN_CODES else TryAgain()
     if codes & LINK_CODES or NO_CONNECTION in codes:
         return NotReachable("The cluster's slurmctld does not answer.")
     if status >= 500 and codes <= VAGUE_CODES | {None}:
@@ -189,6 +196,16 @@ def from_entries(entries: Sequence[ErrorEntry], *, status: int, seconds: float) 
 def was_not_handed_over(answer: Answer) -> bool:
     """True if slurmrestd says that it had no connection to slurmctld at all."""
     return any(entry.code == NO_CONNECTION for entry in entries_of(answer.body) or ())
+
+
+def was_put_off(answer: Answer) -> bool:
+    """True if slurmctld refused a change with "Resource temporarily unavailable": it looked at nothing.
+
+    Seen in 24.11 and 26.05 with changes of a job's partition or account, at random; asked again, they pass.
+    """
+    if answer.status == 200:
+        return False
+    return any(entry.code == TRY_AGAIN for entry in entries_of(answer.body) or ())
 
 
 def from_answer(answer: Answer, *, version: str = "") -> OutsideError:

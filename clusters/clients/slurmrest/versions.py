@@ -1,5 +1,7 @@
 """Finds out which API version to speak with a slurmrestd: the newest that both sides know.
 
+Of a slurmrestd that has only newer ones the oldest is spoken, as the newest family is.
+
 The caller keeps the answer with the cluster until VersionGone makes it ask again.
 """
 
@@ -12,7 +14,7 @@ import msgspec
 
 from clusters.clients.slurmrest import errors
 from clusters.clients.slurmrest.client import RestGateway
-from clusters.clients.slurmrest.dialects import SPOKEN
+from clusters.clients.slurmrest.dialects import SPOKEN, choose
 from clusters.clients.slurmrest.tokens import check_account
 from clusters.clients.slurmrest.wire import decode
 from portal.lib.http import MEBIBYTE, NoAnswer, NotSent, Outside, TooLarge
@@ -46,7 +48,7 @@ def discover(
     """
     outside = session or Outside(base_url, timeout=timeout)
     offered = _offered(outside, check_account(account), token(), timeout)
-    chosen = next((version for version in SPOKEN if version in offered), None)
+    chosen = choose(offered)
     if chosen is None:
         raise errors.NoCommonVersion(SPOKEN, offered)
     ping = RestGateway(base_url, chosen, account, token, timeout, session=outside).ping()

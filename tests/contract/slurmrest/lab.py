@@ -59,7 +59,7 @@ SchedulerParameters=sched_interval=2,bf_interval=5,batch_sched_delay=0,sched_min
 MaxArraySize=1001
 KillWait=2
 SlurmdTimeout=300
-MessageTimeout=10
+MessageTimeout=5
 ReturnToService=2
 CommunicationParameters=NoInAddrAny,NoCtldInAddrAny
 DefMemPerCPU=100

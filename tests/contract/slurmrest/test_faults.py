@@ -9,13 +9,14 @@ import pytest
 
 from clusters.clients.slurmrest import errors, versions
 from clusters.clients.slurmrest.client import RestGateway
+from clusters.clients.slurmrest.dialects import dialect_for
 from clusters.clients.slurmrest.models import SubmitRequest
 from portal.lib.errors import OutsideError
 from portal.lib.http import Outside
 from portal.lib.types import JSONDict
 from tests.cases import case
 from tests.contract.slurmrest.faults import FaultServer, Handler, faults
-from tests.contract.slurmrest.replay import ACCOUNT, recording
+from tests.contract.slurmrest.replay import ACCOUNT, VERSIONS, recording
 
 TRUE = SubmitRequest(script="#!/bin/bash\ntrue\n", environment={"PATH": "/bin"})
 LOGIN = b"<!doctype html><title>Sign in</title><script>alert(1)</script>"
@@ -111,7 +112,11 @@ def _serve(*offered: str) -> Callable[[Handler], None]:
         if handler.path == "/openapi/v3":
             handler.say(200, json.dumps(_document(*offered)).encode())
         elif version in offered:
-            handler.say(200, json.dumps(recording(version, "ping")["body"]).encode())
+            known = version if version in VERSIONS else "v0.0.45" if version > "v0.0.45" else "v0.0.38"
+            body = {"meta": {"Slurm": {"release": "23.11.10"}}, "pings": [{"pinged": "UP", "hostname": "vm"}]}
+            handler.say(
+                200, json.dumps(body if version == "v0.0.39" else recording(known, "ping")["body"]).encode()
+            )
         else:
             handler.say(404, b"Unable find requested URL.", "text/plain")
 
@@ -127,6 +132,8 @@ def _serve(*offered: str) -> Callable[[Handler], None]:
         (["v0.0.36", "v0.0.37", "v0.0.38"], "v0.0.38"),
         (["v0.0.42", "v0.0.44", "v0.0.43"], "v0.0.44"),
         (["v0.0.99", "v0.0.40"], "v0.0.40"),
+        (["v0.0.99", "v0.0.46", "v0.0.47"], "v0.0.46"),  # none of ours: the nearest, as our newest
+        (["v0.0.39", "v0.0.38"], "v0.0.39"),
     ],
 )
 def test_the_newest_shared_version_is_chosen(offered: list[str], chosen: str) -> None:
@@ -139,9 +146,9 @@ def test_the_newest_shared_version_is_chosen(offered: list[str], chosen: str) ->
 
 @case("U18")
 def test_none_in_common_names_both_lists() -> None:
-    with faults(_serve("v0.0.20", "v0.0.99")) as server, pytest.raises(errors.NoCommonVersion) as caught:
+    with faults(_serve("v0.0.20", "v0.0.37")) as server, pytest.raises(errors.NoCommonVersion) as caught:
         versions.discover(server.url, ACCOUNT, lambda: "token")
-    for word in ("v0.0.38", "v0.0.45", "v0.0.20", "v0.0.99"):
+    for word in ("v0.0.38", "v0.0.45", "v0.0.20", "v0.0.37"):
         assert word in caught.value.message
 
 
@@ -152,6 +159,23 @@ def test_after_an_upgrade_the_old_version_asks_for_discovery() -> None:
             gateway(server, "v0.0.41").ping()
         found = versions.discover(server.url, ACCOUNT, lambda: "token")
         assert gateway(server, found.api).ping().responding
+
+
+@case("U18")
+def test_a_cluster_that_serves_only_another_version_is_asked_and_then_spoken_to() -> None:
+    with faults(_serve("v0.0.41")) as server:
+        with pytest.raises(errors.VersionGone):
+            gateway(server, "v0.0.44").ping()
+        found = versions.discover(server.url, ACCOUNT, lambda: "token")
+        assert (found.api, gateway(server, found.api).ping().responding) == ("v0.0.41", True)
+
+
+def test_versions_that_are_not_spoken_have_no_dialect() -> None:
+    for version in ("v0.0.38", "v0.0.39", "v0.0.46", "v0.0.120"):
+        assert dialect_for(version) is not None
+    for version in ("v0.0.37", "v0.0.36", "v0.1.40", "0.0.40", ""):
+        with pytest.raises(ValueError):
+            dialect_for(version)
 
 
 @pytest.mark.parametrize("behave", ALL, ids=lambda b: b.__name__)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from clusters.clients.slurmrest.dialects.base import opened, present
+from clusters.clients.slurmrest.listings import LicenseRecord, ReservationRecord
 from clusters.clients.slurmrest.models import Diag
 from clusters.clients.slurmrest.wire import Envelope, WireNumber, count, moment
 from portal.lib.http import Answer
@@ -20,6 +21,40 @@ class _Diag(Envelope):
     statistics: _Statistics | None = None
 
 
+class _Reservation(msgspec.Struct):
+    name: str
+    start_time: WireNumber = None
+    end_time: WireNumber = None
+    node_list: str | None = None
+    node_count: WireNumber = None
+    core_count: WireNumber = None
+    partition: str | None = None
+    users: str | None = None
+    accounts: str | None = None
+    groups: str | None = None
+    features: str | None = None
+    licenses: str | None = None
+    tres: str | None = None
+    flags: list[str] | None = None
+
+
+class _Reservations(Envelope):
+    reservations: list[_Reservation] | None = None
+
+
+class _License(msgspec.Struct, rename="pascal"):
+    name: str = msgspec.field(name="LicenseName")
+    total: WireNumber = None
+    used: WireNumber = None
+    free: WireNumber = None
+    reserved: WireNumber = None
+    remote: bool = False
+
+
+class _Licenses(Envelope):
+    licenses: list[_License] | None = None
+
+
 class Submitted(Envelope):
     """To a submit; what stands in it beside an id differs."""
 
@@ -33,4 +68,43 @@ def read_diag(answer: Answer) -> Diag:
         req_time=present(moment(found.req_time)),
         jobs_pending=count(found.jobs_pending),
         jobs_running=count(found.jobs_running),
+    )
+
+
+def read_reservations(answer: Answer) -> tuple[ReservationRecord, ...]:
+    """All reservations of an answer; raises as a decoder does."""
+    return tuple(map(_reservation, present(opened(answer, _Reservations).reservations)))
+
+
+def read_licenses(answer: Answer) -> tuple[LicenseRecord, ...]:
+    """All licenses of an answer; raises as a decoder does."""
+    return tuple(
+        LicenseRecord(
+            name=found.name,
+            total=count(found.total),
+            used=count(found.used),
+            free=count(found.free),
+            reserved=count(found.reserved),
+            is_remote=found.remote,
+        )
+        for found in present(opened(answer, _Licenses).licenses)
+    )
+
+
+def _reservation(found: _Reservation) -> ReservationRecord:
+    return ReservationRecord(
+        name=found.name,
+        start_time=moment(found.start_time),
+        end_time=moment(found.end_time),
+        nodes=found.node_list or "",
+        node_count=count(found.node_count),
+        core_count=count(found.core_count),
+        partition=found.partition or "",
+        users=found.users or "",
+        accounts=found.accounts or "",
+        groups=found.groups or "",
+        features=found.features or "",
+        licenses=found.licenses or "",
+        tres=found.tres or "",
+        flags=frozenset(found.flags or ()),
     )

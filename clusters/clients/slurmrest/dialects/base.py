@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Protocol, TypeVar
 
+from clusters.clients.slurmrest.changes import JobChanges, UpdateResult
 from clusters.clients.slurmrest.errors import BadAnswer, from_entries
+from clusters.clients.slurmrest.listings import JobState, LicenseRecord, ReservationRecord
 from clusters.clients.slurmrest.models import (
     Diag,
     JobList,
@@ -29,6 +31,13 @@ class Dialect(Protocol):
     BadAnswer. A list that is absent is an error and never an empty list.
     """
 
+    ping_hides_token: bool  # a ping with a dead token is answered as if the controller were away
+    ignores: frozenset[str]  # names of JobChanges that it takes without a word and does not change
+    updates_tasks: bool  # one task of an array can be changed by "12_3"
+    cancels_tasks: bool  # one task of an array can be ended by "12_3"; else that ends all of them
+    must_own_to_cancel: bool  # a cancel of another account's job does harm: look who owns it first
+    lists_states: bool
+
     def unchanged_query(self, since: int) -> str:
         """The query with which a list of jobs may answer "unchanged"."""
 
@@ -43,6 +52,21 @@ class Dialect(Protocol):
 
     def check_cancel(self, answer: Answer) -> None:
         """Raise what an answer of status 200 to a cancel still complains about."""
+
+    def encode_update(self, changes: JobChanges) -> JSONDict:
+        """The body of a change."""
+
+    def updated(self, answer: Answer) -> UpdateResult:
+        """What an answer of status 200 to a change says; raises what it complains about."""
+
+    def states(self, answer: Answer) -> tuple[JobState, ...]:
+        """All lines of the short list, where there is one."""
+
+    def reservations(self, answer: Answer) -> tuple[ReservationRecord, ...]:
+        """All reservations of an answer."""
+
+    def licenses(self, answer: Answer) -> tuple[LicenseRecord, ...]:
+        """All licenses of an answer."""
 
     def jobs(self, answer: Answer) -> JobList:
         """All records of an answer."""

@@ -1,4 +1,4 @@
-"""v0.0.37 and v0.0.38 (Slurm 21.08 to 23.02): plain numbers with null, one word as state, raw wait statuses.
+"""v0.0.38 (Slurm 22.05 to 23.11): plain numbers with null, one word as state, raw wait statuses.
 
 Seen in runs of Debian 12's slurmrestd 22.05.8. Requests that kill it are never made here: `argv` and
 `batch_features` in a job, and ids that are no numbers.
@@ -6,28 +6,27 @@ Seen in runs of Debian 12's slurmrestd 22.05.8. Requests that kill it are never 
 
 from __future__ import annotations
 
-from typing import Final
-
 import msgspec
 
-from clusters.clients.slurmrest.dialects.answers import Submitted, read_diag
+from clusters.clients.slurmrest.changes import JobChanges, UpdateResult
+from clusters.clients.slurmrest.dialects.answers import Submitted, read_diag, read_licenses, read_reservations
 from clusters.clients.slurmrest.dialects.base import opened, present
 from clusters.clients.slurmrest.dialects.records import (
     JobFields,
     NodeFields,
     job_record,
-    main_state,
     node_record,
     texts,
 )
 from clusters.clients.slurmrest.dialects.submit import body_of
 from clusters.clients.slurmrest.dialects.submit_v38 import encode_v38
+from clusters.clients.slurmrest.dialects.updates import read_update, shared_changes
+from clusters.clients.slurmrest.dialects.words import exit_code_of, one_word
 from clusters.clients.slurmrest.gres import parse_gpus
+from clusters.clients.slurmrest.listings import JobState, LicenseRecord, ReservationRecord
 from clusters.clients.slurmrest.models import (
-    FINISHED_STATES,
     UNLIMITED,
     Diag,
-    ExitCode,
     JobId,
     JobList,
     JobRecord,
@@ -40,21 +39,6 @@ from clusters.clients.slurmrest.models import (
 from clusters.clients.slurmrest.wire import Envelope, WireNumber, count, decode, number
 from portal.lib.http import Answer
 from portal.lib.types import JSONDict
-
-# one word only: while such a flag lasts it hides the main state, which is then at best this
-HIDDEN_STATE: Final = {
-    "COMPLETING": "RUNNING",
-    "CONFIGURING": "RUNNING",
-    "RESIZING": "RUNNING",
-    "SIGNALING": "RUNNING",
-    "STAGE_OUT": "RUNNING",
-    "STOPPED": "RUNNING",
-    "REQUEUED": "PENDING",
-    "REQUEUE_FED": "PENDING",
-    "REQUEUE_HOLD": "PENDING",
-    "SPECIAL_EXIT": "PENDING",
-    "REVOKED": "CANCELLED",
-}
 
 
 class _Job(JobFields, kw_only=True):
@@ -116,7 +100,14 @@ class _Pings(Envelope):
 
 
 class V38:
-    """The dialect of v0.0.37 and v0.0.38."""
+    """The dialect of v0.0.38."""
+
+    ping_hides_token = False
+    ignores = frozenset({"name", "qos"})
+    updates_tasks = True
+    cancels_tasks = True
+    must_own_to_cancel = False
+    lists_states = False
 
     def unchanged_query(self, since: int) -> str:
         """Plain epoch seconds."""
@@ -138,6 +129,41 @@ class V38:
     def check_cancel(self, answer: Answer) -> None:
         """Errors may come with status 200."""
         opened(answer, Envelope)
+
+    def encode_update(self, changes: JobChanges) -> JSONDict:
+        """The keys by themselves, in the forms of a submit."""
+        keys = shared_changes(changes)
+        if changes.time_limit_minutes is not None:
+            unlimited = changes.time_limit_minutes is UNLIMITED
+            keys["time_limit"] = "UNLIMITED" if unlimited else changes.time_limit_minutes
+        if changes.requeue is not None:  # `requeue: false` is ignored
+            keys["requeue" if changes.requeue else "no_requeue"] = True
+        if changes.begin is not None:
+            keys["begin_time"] = f"uts{changes.begin}"
+        for key, amount in (
+            ("priority", changes.priority),
+            ("memory_per_node", changes.memory_mib),
+            ("memory_per_cpu", changes.memory_per_cpu_mib),
+        ):
+            if amount is not None:
+                keys[key] = amount
+        return keys
+
+    def updated(self, answer: Answer) -> UpdateResult:
+        """Errors may come with status 200; one of them says nothing."""
+        return read_update(answer)
+
+    def states(self, answer: Answer) -> tuple[JobState, ...]:
+        """There is no such list."""
+        raise NotImplementedError
+
+    def reservations(self, answer: Answer) -> tuple[ReservationRecord, ...]:
+        """All reservations of an answer."""
+        return read_reservations(answer)
+
+    def licenses(self, answer: Answer) -> tuple[LicenseRecord, ...]:
+        """All licenses of an answer."""
+        return read_licenses(answer)
 
     def jobs(self, answer: Answer) -> JobList:
         """All records of an answer."""
@@ -167,25 +193,17 @@ class V38:
 
 
 def _job(job: _Job) -> JobRecord:
-    word = job.job_state.upper()
-    hidden = HIDDEN_STATE.get(word)
-    state, flags = main_state([word, hidden] if hidden else [word])
+    state, flags, ended = one_word(job.job_state)
     limit = number(job.time_limit)
     if number(job.memory_per_node) is None and number(job.memory_per_cpu) is None:
         job.memory_per_node = 0  # "all of the node" is written as no number at all
-    ended = state in FINISHED_STATES or word == "COMPLETING"
     return job_record(
         job,
         state=state,
         flags=flags,
         time_limit=UNLIMITED if limit is None else limit,  # null is "no limit": a job always has one
-        exit_code=_exit_code(count(job.exit_code)) if ended else None,
+        exit_code=exit_code_of(count(job.exit_code)) if ended else None,
     )
-
-
-def _exit_code(raw: int) -> ExitCode:
-    """From a wait status as in wait(2)."""
-    return ExitCode(status=(raw >> 8) & 0xFF, signal=raw & 0x7F, core_dumped=bool(raw & 0x80))
 
 
 def _node(node: _Node) -> NodeRecord:

@@ -6,12 +6,15 @@ with a warning, so every key that we send is one that these versions name.
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 import msgspec
 
-from clusters.clients.slurmrest.dialects.answers import Submitted, read_diag
+from clusters.clients.slurmrest.changes import JobChanges, UpdateResult
+from clusters.clients.slurmrest.dialects.answers import Submitted, read_diag, read_licenses, read_reservations
 from clusters.clients.slurmrest.dialects.base import opened, present
+from clusters.clients.slurmrest.dialects.leftovers import NO_TASK, finish_paths
 from clusters.clients.slurmrest.dialects.records import (
     JobFields,
     NodeFields,
@@ -22,8 +25,10 @@ from clusters.clients.slurmrest.dialects.records import (
 )
 from clusters.clients.slurmrest.dialects.submit import body_of
 from clusters.clients.slurmrest.dialects.submit_v40 import encode_v40
-from clusters.clients.slurmrest.errors import JOB_UNKNOWN, ErrorEntry, from_entries
+from clusters.clients.slurmrest.dialects.updates import read_update, shared_changes
+from clusters.clients.slurmrest.errors import JOB_UNKNOWN, BadAnswer, ErrorEntry, clean, from_entries
 from clusters.clients.slurmrest.gres import parse_gpus
+from clusters.clients.slurmrest.listings import JobState, LicenseRecord, ReservationRecord
 from clusters.clients.slurmrest.models import (
     FINISHED_STATES,
     UNLIMITED,
@@ -32,6 +37,7 @@ from clusters.clients.slurmrest.models import (
     JobId,
     JobList,
     JobRecord,
+    Limit,
     NodeRecord,
     PartitionRecord,
     Ping,
@@ -43,7 +49,7 @@ from portal.lib.http import Answer
 from portal.lib.types import JSONDict
 
 UNCHANGED: Final = "No job changes since"
-NO_TASK: Final = "4294967294"  # stands for %a in the expanded path of an array's waiting rest
+STATE_ID: Final = re.compile(r"(?P<number>\d+)(?:_(?P<task>\d+|\*))?(?:\+(?P<offset>\d+))?", re.ASCII)
 
 
 class _Signal(msgspec.Struct):
@@ -66,6 +72,10 @@ class _Job(JobFields, kw_only=True):
 class _Jobs(Envelope):
     jobs: list[_Job] | None = None
     last_update: WireNumber = None
+
+
+class _Unread(Envelope):
+    jobs: list[msgspec.Raw] | None = None
 
 
 class _Node(NodeFields, kw_only=True):
@@ -159,8 +169,27 @@ class _Cancelled(Envelope):
     status: list[_Signalled] | None = None
 
 
+class _State(msgspec.Struct):
+    job_id: str | int
+    state: list[str]
+
+
+class _StateList(Envelope):
+    jobs: list[_State] | None = None
+
+
 class V40:
     """The dialect of v0.0.40 and later."""
+
+    ping_hides_token = True  # a dead one looks like a controller that does not answer
+
+    ignores: frozenset[str] = frozenset()
+    updates_tasks = False  # 422: "Submit job update against Array Job's JobID"
+    cancels_tasks = True
+    # Without slurmdbd, slurmctld 24.11 and 26.05 stand still for ever when one account cancels another's
+    # job: they wait for a lock that they hold themselves (assoc_mgr_get_admin_level_locked).
+    must_own_to_cancel = True
+    lists_states = True
 
     def unchanged_query(self, since: int) -> str:
         """With the prefix that all of them take; a bare number is refused by v0.0.40 and v0.0.41."""
@@ -170,7 +199,7 @@ class V40:
         """Status 200, no jobs, and a warning that says so."""
         if UNCHANGED.encode() not in answer.body[-4096:]:
             return False
-        wire = decode(answer.body, _Jobs)
+        wire = decode(answer.body, _Unread)
         return not wire.jobs and any(UNCHANGED in (entry.description or "") for entry in wire.warnings or ())
 
     def encode_submit(self, request: SubmitRequest) -> JSONDict:
@@ -193,6 +222,38 @@ class V40:
                 entry = ErrorEntry(error=one.error.string, error_number=one.error.code)
                 raise from_entries([entry], status=answer.status, seconds=answer.seconds)
 
+    def encode_update(self, changes: JobChanges) -> JSONDict:
+        """The keys by themselves; optional numbers as objects."""
+        keys = shared_changes(changes)
+        if changes.requeue is not None:
+            keys["requeue"] = changes.requeue
+        for key, amount in (
+            ("time_limit", changes.time_limit_minutes),
+            ("begin_time", changes.begin),
+            ("priority", changes.priority),
+            ("memory_per_node", changes.memory_mib),
+            ("memory_per_cpu", changes.memory_per_cpu_mib),
+        ):
+            if amount is not None:
+                keys[key] = _object(amount)
+        return keys
+
+    def updated(self, answer: Answer) -> UpdateResult:
+        """What was refused of an array stands in `results`."""
+        return read_update(answer)
+
+    def states(self, answer: Answer) -> tuple[JobState, ...]:
+        """All lines of the short list."""
+        return tuple(map(_state, present(opened(answer, _StateList).jobs)))
+
+    def reservations(self, answer: Answer) -> tuple[ReservationRecord, ...]:
+        """All reservations of an answer."""
+        return read_reservations(answer)
+
+    def licenses(self, answer: Answer) -> tuple[LicenseRecord, ...]:
+        """All licenses of an answer."""
+        return read_licenses(answer)
+
     def jobs(self, answer: Answer) -> JobList:
         """All records of an answer."""
         wire = opened(answer, _Jobs)
@@ -203,8 +264,9 @@ class V40:
         return tuple(map(_node, present(opened(answer, _Nodes).nodes)))
 
     def partitions(self, answer: Answer) -> tuple[PartitionRecord, ...]:
-        """All partitions of an answer."""
-        return tuple(map(_partition, present(opened(answer, _Partitions).partitions)))
+        """All partitions of an answer. Which is the default is told from v0.0.45 on; an only one is it."""
+        wire = present(opened(answer, _Partitions).partitions)
+        return tuple(_partition(part, is_only=len(wire) == 1) for part in wire)
 
     def diag(self, answer: Answer) -> Diag:
         """The controller's clock and counts."""
@@ -222,18 +284,46 @@ class V40:
         )
 
 
+def _object(amount: Limit) -> JSONDict:
+    if amount is UNLIMITED:
+        return {"set": False, "infinite": True, "number": 0}
+    return {"set": True, "number": amount}
+
+
+def _state(line: _State) -> JobState:
+    """From "12", "12_3", "12_*" (of an array, what is left when every task has a record) or "12+1"."""
+    match = STATE_ID.fullmatch(str(line.job_id))
+    if match is None:
+        raise BadAnswer("The cluster's Slurm API names a job in an unknown way.", clean(str(line.job_id), 60))
+    state, flags = main_state(line.state)
+    task, offset = match["task"], match["offset"]
+    return JobState(
+        number=int(match["number"]),
+        state=state,
+        flags=flags,
+        task=int(task) if task and task != "*" else None,
+        is_array=task == "*",
+        het_offset=int(offset) if offset else None,
+    )
+
+
 def _job(job: _Job) -> JobRecord:
     state, flags = main_state(job.job_state)
-    output = job.stdout_expanded if job.stdout_expanded is not None else job.standard_output
-    error = job.stderr_expanded if job.stderr_expanded is not None else job.standard_error
     return job_record(
         job,
         state=state,
         flags=flags,
         time_limit=number(job.time_limit),
         exit_code=_exit_code(job.exit_code) if state in FINISHED_STATES and job.exit_code else None,
-        expanded=(output, error or "") if output and NO_TASK not in output else None,
+        expanded=_paths(job),
     )
+
+
+def _paths(job: _Job) -> tuple[str, str] | None:
+    output = job.stdout_expanded
+    if output is None:
+        return finish_paths(job)
+    return (output, job.stderr_expanded or "") if output and NO_TASK not in output else None
 
 
 def _exit_code(code: _Exit) -> ExitCode:
@@ -255,12 +345,12 @@ def _node(node: _Node) -> NodeRecord:
     )
 
 
-def _partition(part: _Partition) -> PartitionRecord:
+def _partition(part: _Partition, *, is_only: bool) -> PartitionRecord:
     longest = number(part.maximums.time)
     return PartitionRecord(
         name=part.name,
         state=part.partition.state[0].upper() if part.partition.state else "UNKNOWN",
-        is_default="DEFAULT" in (part.flags or ()),
+        is_default=is_only or "DEFAULT" in (part.flags or ()),
         nodes=part.nodes.configured,
         total_nodes=count(part.nodes.total),
         total_cpus=count(part.cpus.total),
