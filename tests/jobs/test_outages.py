@@ -174,6 +174,6 @@ def test_a_token_that_ends_in_mid_poll_ends_no_job(
         is_right_at_once(slurm, job)
         assert time.monotonic() - began > short.total_seconds()
     monkeypatch.setattr(outside, "DEADLINE", 5.0)
-    with late_proxy(slurm.cluster.slurm.url, 2.2) as url, spoken_by(slurm, url):
+    with late_proxy(slurm.cluster.slurm.url, 3.2) as url, spoken_by(slurm, url):
         still_runs(slurm, job, looks=1)
     is_right_at_once(slurm, job)
