@@ -14,7 +14,7 @@ from django.utils.translation import gettext_lazy as _
 from clusters import stacks
 from clusters.models import Offering, Order, Site, Stack
 from clusters.names import CLUSTER_LENGTH, POOL_LENGTH, RULE
-from clusters.services import capacity, parameters
+from clusters.services import capacity, parameters, remarks
 from clusters.services.order_checks import (
     JUSTIFICATION_LENGTH,
     MOST_NODES,
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from clusters.services.parameters import Field
 
-FIRST_ROWS = 3  # pools that can be entered without the script
+FIRST_ROWS = 1  # pools that can be entered before "add a row" is pressed
 NO_FILL = {"autocomplete": "off", "spellcheck": "false"}
 
 
@@ -272,6 +272,14 @@ class OrderForms:
         self.order.is_valid()
         site, stack = self.order.cleaned_data.get("site"), self.order.cleaned_data.get("stack")
         return not_offered(site) if site and stack and stack not in stacks.of_site(site) else ""
+
+    def remarks(self) -> list[str]:
+        """What to know of the chosen stack at the chosen site; of the first ones while nothing is chosen."""
+        self.order.is_valid()
+        clean = self.order.cleaned_data if self.data is not None else {}
+        site = clean.get("site") or next(iter(self.order.sites), None)
+        stack = clean.get("stack") or next(iter(stacks.of_site(site)), "") if site else ""
+        return remarks.of_order(site, str(stack)) if site and stack else []
 
     def chosen(self) -> list[tuple[Offering, int]]:
         """Pools that can be summed up already, also while the rest is not filled in or was refused."""

@@ -32,7 +32,7 @@ def areas() -> list[tuple[str, list[tuple[str, str]]]]:
     found: dict[str, list[tuple[str, str]]] = {}
     for verb, words in sorted(_WORDS.items()):
         area = verb.partition(".")[0]
-        everything = _("anything about: %(area)s") % {"area": _AREAS.get(area, area)}
+        everything = _("all: %(area)s") % {"area": _AREAS.get(area, area)}
         found.setdefault(area, [(area, everything)]).append((verb, str(words).rstrip(" :,")))
     return [(str(_AREAS.get(area, area)), verbs) for area, verbs in found.items()]
 
@@ -71,7 +71,7 @@ register_verbs(
         "member": gettext_lazy("members"),
         "invitation": gettext_lazy("invitations"),
         "token": gettext_lazy("API tokens"),
-        "operator": gettext_lazy("looks of operators"),
-        "audit": gettext_lazy("the audit trail"),
+        "operator": gettext_lazy("visits of operators"),
+        "audit": gettext_lazy("audit trail"),
     },
 )

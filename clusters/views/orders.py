@@ -120,12 +120,13 @@ def _summary(request: TenantRequest, forms: OrderForms) -> JSONDict:
             for pool in forms.pools
             if pool.initial.get("offering") and pool.initial.get("count")
         ]
-        return {"tenant": tenant, "quote": quote(tenant, chosen), "names": []}
+        return {"tenant": tenant, "quote": quote(tenant, chosen), "names": [], "remarks": forms.remarks()}
     return {
         "tenant": tenant,
         "quote": quote(tenant, forms.chosen()),
         "names": _mapped(forms),
         "no_stack": forms.no_stack(),
+        "remarks": forms.remarks(),
     }
 
 

@@ -63,7 +63,8 @@ def test_it_opens_with_price_and_capacity_before_any_click(browser: Client) -> N
     text = browser.get(FORM).content.decode()
     for part in ("a100-4, 4 free", "4 × NVIDIA A100", "€\xa012.50", "a pool has 1 to 64 nodes"):  # noqa: RUF001
         assert part in text
-    assert text.count('name="pool-') == 9  # three rows of three fields without the script
+    assert text.count('name="pool-') == 3  # one row of three fields; more at the press of a button
+    assert 'name="more"' in text
     assert "€\xa09,125.00" in text  # one node for 730 hours
     assert "stay as they are for the life of the cluster" in text
 
@@ -141,7 +142,7 @@ def test_rows_can_be_added_without_the_script(browser: Client, site: Site) -> No
     assert most.count('name="pool-') == 24
     assert 'name="more"' not in most
     odd = browser.post(FORM, sent(site, check="1", rows="9" * 50)).content.decode()
-    assert odd.count('name="pool-') == 9
+    assert odd.count('name="pool-') == 3
 
 
 def test_the_summary_adds_up_what_is_there(browser: Client, site: Site, tenant: Tenant) -> None:
@@ -155,6 +156,20 @@ def test_the_summary_adds_up_what_is_there(browser: Client, site: Site, tenant: 
     assert "Choose a flavor and a number of nodes" in half
     over = browser.get(SUMMARY, sent(site, pool__0__count="4")).content.decode()
     assert "Your quota leaves 3 nodes of a100-4; you ask for 4." in over
+
+
+def test_it_says_before_the_order_where_home_folders_are_not_shared(
+    browser: Client, site: Site, tenant: Tenant
+) -> None:
+    remark = "Home folders are not shared between nodes."
+    assert remark not in browser.get(f"/t/{tenant.slug}/orders/new/").content.decode()
+    Site.objects.filter(pk=site.pk).update(drivers={**site.drivers, "slurm": "slinky", "home": ""})
+    assert remark in browser.get(f"/t/{tenant.slug}/orders/new/").content.decode()
+    asked = {"stack": "slurm", "site": str(site.pk)}
+    url = f"/t/{tenant.slug}/orders/summary/"
+    assert remark in browser.get(url, asked).content.decode()
+    Site.objects.filter(pk=site.pk).update(drivers={**site.drivers, "slurm": "slinky", "home": "slinky"})
+    assert remark not in browser.get(url, asked).content.decode()
 
 
 def test_a_refused_order_keeps_its_sum(browser: Client, tenant: Tenant, site: Site) -> None:

@@ -23,6 +23,7 @@ from portal.lib.cells import csv_line, inert
 from tenants import trail
 from tenants.commands import command
 from tenants.models import AuditEvent, Tenant, User
+from tenants.templatetags.audit import who
 from tests.builders import actor_for, make_member, make_operator, make_tenant, make_user, sign_in
 from tests.cases import case
 
@@ -263,3 +264,14 @@ def test_a_cell_that_a_spreadsheet_would_calculate_is_made_inert(start: str) -> 
 def test_a_line_is_quoted_and_holds_no_nul() -> None:
     assert inert("") == ""
     assert csv_line(["a", 'b"c', "d,e", "\0=1", 7]) == 'a,"b""c","d,e",\'=1,7\r\n'
+
+
+def test_who_did_it_reads_as_a_person_and_keeps_the_issuer_at_hand() -> None:
+    plain = "mia (mia at http://127.0.0.1:8400)"
+    assert who(plain) == f'<span title="{plain}">mia</span>'
+    other = "Ada <b> (00u1 at https://idp.example.org), API token nightly"
+    told = who(other)
+    assert "Ada &lt;b&gt;" in told
+    assert '<span class="muted small">00u1, API token nightly</span>' in told
+    assert "https://idp.example.org" in told
+    assert who("Freehold") == "Freehold"
