@@ -22,7 +22,7 @@ from tenants.actor import Actor
 from tenants.scoping import get_visible
 from tenants.web import TenantRequest, in_tenant
 
-ROWS = Job.objects.select_related("cluster", "owner", "identity")
+ROWS = Job.objects.select_related("cluster", "owner", "identity", "use")
 
 
 @require_safe
