@@ -1,0 +1,31 @@
+"""What the templates about usage need besides their context."""
+
+from __future__ import annotations
+
+from django import template
+from django.utils.formats import number_format
+
+from jobs.history.models import JobUse
+from jobs.usage.advice import advice_of
+
+register = template.Library()
+
+
+@register.filter
+def percent(value: float | None) -> str:
+    """A share as people read it: 3.4 %, 57 %."""
+    if value is None:
+        return "–"
+    return f"{number_format(value, 1 if value < 10 else 0)}\N{NO-BREAK SPACE}%"
+
+
+@register.filter
+def hours(value: float | None) -> str:
+    """Hours with one place."""
+    return "–" if value is None else number_format(value, 1, force_grouping=True)
+
+
+@register.filter
+def advice(use: JobUse) -> list[str]:
+    """What to ask for next time."""
+    return advice_of(use)
