@@ -68,7 +68,7 @@ def check(name: str, value: object) -> None:
 
 def sent(request: SubmitRequest | None = None, changes: JobChanges | None = None) -> JSONDict:
     """The body that goes out."""
-    said = {"job_id": 5} if request else {"errors": []}
+    said: JSONDict = {"job_id": 5} if request else {"errors": []}
     replay = Replay(answer(200, said))
     speaker = RestGateway("http://127.0.0.1:1", V39, ACCOUNT, lambda: "token", session=replay)
     if request:
