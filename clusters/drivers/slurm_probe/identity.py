@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from clusters.clients.slurmrest.errors import UnknownJob
+from clusters.clients.slurmrest.errors import NotPermitted, UnknownJob
 from clusters.clients.slurmrest.gateway import SlurmGateway
 from clusters.clients.slurmrest.models import JobId, SubmitRequest
 from portal.lib.errors import PermanentError, TemporaryError
@@ -59,5 +59,5 @@ def _request(home: str) -> SubmitRequest:
 def _cancel(gateway: SlurmGateway, job_id: JobId) -> None:
     try:
         gateway.cancel(str(job_id))
-    except UnknownJob:
-        return
+    except (UnknownJob, NotPermitted):
+        return  # not permitted: the job is of nobody that Slurm knows, which is told by whoever looks at it
