@@ -10,6 +10,7 @@ from django.conf import settings
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
 from django.urls import include, path, reverse
+from django.utils.translation import get_language
 from django.views.decorators.cache import cache_control
 from django.views.decorators.http import require_safe
 from drf_spectacular.generators import SchemaGenerator
@@ -48,8 +49,8 @@ def schema(request: HttpRequest) -> HttpResponse:  # noqa: ARG001
     return JsonResponse(schema_document(), content_type="application/vnd.oai.openapi+json")
 
 
-@functools.lru_cache(maxsize=1)
-def _reference() -> reference.Reference:
+@functools.lru_cache(maxsize=8)
+def _reference(language: str) -> reference.Reference:  # noqa: ARG001  # it is in this language
     return reference.read(schema_document(), settings.PUBLIC_URL)
 
 
@@ -57,7 +58,8 @@ def _reference() -> reference.Reference:
 def docs(request: HttpRequest) -> HttpResponse:
     """The reference, made here from the document: it needs no script and looks like the other pages."""
     base = settings.PUBLIC_URL + reference.PREFIX
-    return render(request, "portal/api_docs.html", {"reference": _reference(), "base": base})
+    context = {"reference": _reference(get_language() or ""), "base": base}
+    return render(request, "portal/api_docs.html", context)
 
 
 urlpatterns = [

@@ -10,6 +10,7 @@ from typing import cast
 
 from django.utils.html import conditional_escape, format_html, format_html_join
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext, gettext_noop
 
 from portal.lib.types import JSONDict
 
@@ -22,6 +23,13 @@ SAMPLES: Mapping[str, object] = {
     "confirm": "gpu-a",
     "role": "member",
     "counts": {"train": 3},
+}
+TAGS: Mapping[str, str] = {
+    "audit": gettext_noop("Audit"),
+    "clusters": gettext_noop("Clusters"),
+    "jobs": gettext_noop("Jobs"),
+    "orders": gettext_noop("Orders"),
+    "people": gettext_noop("People"),
 }
 UUID = "00000000-0000-4000-8000-000000000000"
 
@@ -95,9 +103,14 @@ class Reference:
     groups: Mapping[str, tuple[Operation, ...]]
     types: tuple[Type, ...]
 
+    @property
+    def sections(self) -> list[tuple[str, str, tuple[Operation, ...]]]:
+        """Tag, its word, and operations."""
+        return [(tag, gettext(TAGS.get(tag, tag)), found) for tag, found in self.groups.items()]
+
 
 def read(document: JSONDict, portal: str) -> Reference:
-    """The rows of this document, its examples with the address of this portal."""
+    """The rows of this document in the reader's language, its examples with the address of this portal."""
     reader = _Reader(document, portal)
     groups: dict[str, tuple[Operation, ...]] = {}
     for path, methods in document["paths"].items():
@@ -239,7 +252,8 @@ def _bounds(schema: JSONDict) -> tuple[str, str]:
 
 def _told(text: str) -> SafeString:
     """A remark with `names` set as code; without the values of an enum, which stand beside it."""
-    parts = re.split(r"`([^`]+)`", CHOICES.sub("", text))
+    plain = CHOICES.sub("", text)
+    parts = re.split(r"`([^`]+)`", gettext(plain) if plain else "")
     return format_html_join(
         "",
         "{}",
