@@ -9,6 +9,7 @@ from jobs import words
 from jobs.examples import EXAMPLES, Example
 from jobs.models import Job
 from jobs.parsing.memory import show_memory
+from jobs.parsing.options import OPTIONS
 from jobs.words import told, why_waiting
 
 register = template.Library()
@@ -49,3 +50,18 @@ def free(node: Node, what: str) -> int:
     """GPUs or CPUs of a node that a job could get now; none of one that is down or drained."""
     have, used = (node.gpus, node.gpus_used) if what == "gpus" else (node.cpus, node.cpus_used)
     return max(0, have - used) if node.available else 0
+
+
+@register.simple_tag
+def sbatch_options() -> list[dict[str, object]]:
+    """What an editor offers behind #SBATCH: every option that is sent, with what it does."""
+    return [
+        {
+            "name": option.name,
+            "text": str(option.text),
+            "example": option.example,
+            "value": option.takes == "value",
+        }
+        for option in OPTIONS
+        if option.field
+    ]

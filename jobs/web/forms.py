@@ -42,7 +42,14 @@ class JobForm(forms.Form):
         strip=False,
         required=False,
         widget=forms.Textarea(
-            attrs={"class": "code", "rows": 18, "spellcheck": "false", "autocapitalize": "off", "wrap": "off"}
+            attrs={
+                "class": "code",
+                "rows": 18,
+                "spellcheck": "false",
+                "autocapitalize": "off",
+                "wrap": "off",
+                "data-editor": True,
+            }
         ),
         label=_("Script"),
         help_text=_(

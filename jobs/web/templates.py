@@ -39,7 +39,9 @@ class TemplateForm(forms.Form):
     script = forms.CharField(
         label=gettext_lazy("Script"),
         strip=False,
-        widget=forms.Textarea(attrs={"class": "code", "rows": 18, "spellcheck": "false", "wrap": "off"}),
+        widget=forms.Textarea(
+            attrs={"class": "code", "rows": 18, "spellcheck": "false", "wrap": "off", "data-editor": True}
+        ),
         help_text=gettext_lazy("Write {{name}} where the value of a parameter belongs, #SBATCH lines too."),
     )
     parameters = forms.CharField(
