@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import uuid
 
 from django.contrib import messages
@@ -14,15 +15,19 @@ from django.views.decorators.http import require_http_methods, require_safe
 from jobs import live, words
 from jobs.models import ACTIVE_STATES, Job, JobState
 from jobs.observer.pace import note_watched, note_watched_job
+from jobs.parsing.hosts import hosts
+from jobs.reasons import reason_of
 from jobs.selectors import endpoint_of, submission_of
-from jobs.services import actions, describe, requests
+from jobs.services import actions, acts, describe, requests
+from jobs.web import resources
 from portal.lib.errors import NotAllowed
 from portal.lib.types import JSONDict
 from tenants.actor import Actor
 from tenants.scoping import get_visible
 from tenants.web import TenantRequest, in_tenant
 
-ROWS = Job.objects.select_related("cluster", "owner", "identity", "use")
+ROWS = Job.objects.select_related("cluster__site", "owner", "identity", "use")
+MOST_HOSTS = 16  # named one by one
 
 
 @require_safe
@@ -44,10 +49,18 @@ def job_context(actor: Actor, row: Job) -> JSONDict:
     """What the live part of the page needs; that it is made says that somebody looks at this very job."""
     if row.is_active:
         note_watched_job(row.cluster_id, row.slurm_job_id)
+    made = submission_of(row)
+    request = made.request if made else None
+    names = hosts(row.nodes)
     return {
         "job": row,
         "endpoint": endpoint_of(row.cluster_id),
-        "why": words.why_waiting(row.reason) if row.state == JobState.PENDING else "",
+        "why": reason_of(row.reason) if row.state == JobState.PENDING else None,
+        "resources": resources.resources_of(row, request),
+        "asked_time": resources.asked_time(request),
+        "partitions": [name for name in row.partition.split(",") if name],
+        "hosts": names if len(names) <= MOST_HOSTS else [],
+        "offers": [offer for offer in acts.offers(actor, row) if offer.act.name != acts.CANCEL],
         "outcome": words.outcome_of(row),
         "line": _line(row),
         "events": _events(row),
@@ -77,12 +90,15 @@ def _line(row: Job) -> list[JSONDict]:
             "title": _("Started") if started or not pending else _("Start"),
             "status": "good" if started else ("waiting" if pending else "unknown"),
             "at": started or (row.start_time if pending else None),
-            "text": _("estimated") if pending and row.start_time else "",
+            "text": _("estimated") if pending and row.start_time else _("waited") if started else "",
+            "took": max(started - row.submit_time, dt.timedelta()) if started else None,
         },
         {
             "title": _("Ended") if not row.is_active else _("End"),
             "status": row.state if not row.is_active else ("running" if started else "waiting"),
             "at": ended,
+            "text": _("ran") if row.ran is not None else "",
+            "took": row.ran,
         },
     ]
 
@@ -96,6 +112,7 @@ def _events(row: Job) -> list[JSONDict]:
             "status": "good" if place and event.state in ACTIVE_STATES else event.state,
             "at": event.at,
             "reason": event.reason,
+            "detail": words.why_waiting(event.reason) if event.state == JobState.PENDING else "",
         }
         for place, event in enumerate(row.events.order_by("-id")[:50])
     ]

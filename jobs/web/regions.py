@@ -79,10 +79,10 @@ def _rows(rows: models.QuerySet[models.Model]) -> TenantQuerySet[models.Model]:
 
 _JOB = LiveKind(
     kind=live.JOB,
-    rows=lambda: _rows(Job.objects.select_related("cluster", "owner", "identity", "use")),
+    rows=lambda: _rows(Job.objects.select_related("cluster__site", "owner", "identity", "use")),
     template="jobs/job.html#live",
     context=_job,
-    variant=_may_act,  # all that differs is who may cancel
+    variant=_may_act,  # all that differs is who may act
     as_of=lambda row: _looked_at(cast(Job, row).cluster_id),
     watches=lambda row: cast(Job, row).cluster_id,
 )

@@ -118,9 +118,23 @@ class Look:
 _TONE_OF = {status: tone for tone, statuses in TONES.items() for status in statuses.split()}
 
 
+def _of_node(state: str) -> str:
+    """What matters most of a node's state and flags: "idle+drain" is drained, "mixed+planned" is mixed."""
+    base, *flags = state.split("+")
+    if base == "down":
+        return base
+    if "not_responding" in flags:
+        return "late"
+    if "drain" in flags:
+        return "drained" if base == "idle" else "draining"
+    return "maint" if "maintenance" in flags else base
+
+
 def look_of(status: object) -> Look:
     """The look of a status in any case; one that nobody listed is grey and shows its own word."""
     key = str(status or "unknown").strip().lower().replace(" ", "_").replace("-", "_")
+    if "+" in key:
+        key = _of_node(key)
     tone = _TONE_OF.get(key, "grey")
     icon = OTHER_ICONS.get(key) or (ICONS[tone] if key in _TONE_OF else "unknown")
     word = WORDS.get(key)

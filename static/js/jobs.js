@@ -21,6 +21,7 @@
     every.checked = all.length > 0 && chosen.size === all.length;
     every.indeterminate = chosen.size > 0 && chosen.size < all.length;
     every.disabled = !all.length;
+    form.classList.toggle("is-none", !chosen.size);
     for (const button of form.querySelectorAll("button:not([title])")) button.disabled = !chosen.size;
   }
   document.addEventListener("change", ({ target }) => {

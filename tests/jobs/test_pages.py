@@ -29,10 +29,10 @@ def get(client: Client, path: str, status: int = 200) -> str:
     return response.content.decode()
 
 
-def test_without_jobs_three_templates_are_offered(client: Client, alice: User, cluster: Cluster) -> None:
+def test_without_jobs_templates_that_run_are_offered(client: Client, alice: User, cluster: Cluster) -> None:
     page = get(sign_in(client, alice), "/t/aurora-lab/jobs/")
     assert "No jobs yet" in page
-    assert page.count("?template=") == 3
+    assert page.count("?template=") >= 3
 
 
 def test_running_jobs_come_first_then_waiting_then_the_latest_ended(
