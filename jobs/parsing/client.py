@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, MutableMapping
+from collections.abc import Container, Iterator, MutableMapping
 
 from django.utils.translation import gettext as _
 
 from jobs.parsing.gpus import without_gpus
 from jobs.parsing.options.readers import node_names
 from jobs.parsing.options.table import Target
-from jobs.parsing.tres import tasks_by_gpus, work_out_tres
+from jobs.parsing.tres import nodes_by_gpus, tasks_by_gpus, work_out_tres
 
 Values = MutableMapping[str, object]
 # told by a form field: what the script says of the same thing no longer counts
@@ -17,11 +17,13 @@ TAKES_THE_PLACE_OF: dict[str, tuple[str, ...]] = {
     "nodes": ("max_nodes", "node_sizes"),
     "gpus": ("gpus_per_job", "gpus_per_node", "gpus_per_socket", "gpus_per_task"),
 }
+NO_LIMIT = 65535  # how a short number says so
+HINT_YIELDS = (25, 11)  # to numbers of sockets and cores, too
 _HINTS: dict[str, dict[str, int]] = {
     "compute_bound": {"threads_per_core": 1},
     "memory_bound": {"cores_per_socket": 1, "threads_per_core": 1},
     "nomultithread": {"threads_per_core": 1},
-    "multithread": {},
+    "multithread": {"tasks_per_core": NO_LIMIT},
 }
 
 
@@ -43,12 +45,18 @@ def problems_of(values: Values, target: Target) -> Iterator[tuple[str, str]]:
     if begin and deadline and deadline < begin:
         yield "deadline", _("The deadline is before the begin.")
     if target.is_new:
+        if values.get("tasks_per_gpu") and values.get("tres_per_task"):
+            yield "tasks_per_gpu", _("Tasks for each GPU and resources for each task cannot both be set.")
         yield from _newer_problems(values, target)
 
 
 def _newer_problems(values: Values, target: Target) -> Iterator[tuple[str, str]]:
     if values.get("cpus_per_gpu") and values.get("cpus_per_task"):
         yield "cpus_per_gpu", _("CPUs for each GPU and for each task cannot both be set. Keep one of them.")
+    text = str(values.get("tres_per_task") or "")
+    for name, word in (("cpus_per_task", "cpu"), ("gpus_per_task", "gres/gpu")):
+        if values.get(name) and word in text:
+            yield name, _("This is said twice, here and by --tres-per-task. Keep one of them.")
     yield from _gpu_problems(values)
     core, thread = number(values, "tasks_per_core"), number(values, "threads_per_core")
     if core and thread and thread < core:
@@ -82,7 +90,7 @@ def _gpu_problems(values: Values) -> Iterator[tuple[str, str]]:
 def work_out(values: Values, target: Target) -> set[str]:
     """Set what follows from the other values, as the client of that release does; which fields that were."""
     before = dict(values)
-    _hint(values)
+    _hint(values, target)
     if isinstance(more := values.pop("resources", None), str):
         values["licenses"] = ",".join(filter(None, [str(values.get("licenses") or ""), more]))
     if target.is_new:
@@ -94,15 +102,30 @@ def work_out(values: Values, target: Target) -> set[str]:
     tasks = _tasks(values, target)
     _fit_nodes(values, target)
     values["min_cpus"] = _cpus(values, tasks)
+    if target.is_new and values.get("nodes") is None and (nodes := nodes_by_gpus(values)):
+        values["nodes"] = nodes
     if target.api and target.carries("oom_kill_step"):
         values.setdefault("oom_kill_step", "configured")
     return {name for name, value in values.items() if value is not None and before.get(name) != value}
 
 
-def _hint(values: Values) -> None:
-    hint = values.pop("hint", None)
-    for name, value in _HINTS.get(str(hint), {}).items():
-        values[name] = value
+def is_hint_void(names: Container[str], target: Target) -> bool:
+    """sbatch ignores --hint beside options that say the same thing in numbers."""
+    numbers = ["tasks_per_core", "threads_per_core", "in_one"]
+    if target.release >= HINT_YIELDS:
+        numbers += ["sockets_per_node", "cores_per_socket"]
+    return any(name in names for name in numbers)
+
+
+def _hint(values: Values, target: Target) -> None:
+    """What a hint stands for; it stays among the values, since srun is told of it by a variable."""
+    hint = str(values.get("hint") or "")
+    if hint and is_hint_void(values, target):
+        del values["hint"]
+    elif hint:
+        for name in ("sockets_per_node", "cores_per_socket"):
+            values.pop(name, None)
+        values.update(_HINTS[hint])
 
 
 def _tasks(values: Values, target: Target) -> int:

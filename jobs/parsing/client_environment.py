@@ -29,7 +29,11 @@ _OLD = {
     "cpu_frequency": "SLURM_CPU_FREQ_REQ",
 }
 _NEW = {"tres_per_task": "SLURM_TRES_PER_TASK", "tres_bind": "SLURM_TRES_BIND"}
-_ONCE = {"dependency": "SLURM_JOB_DEPENDENCY", "container": "SLURM_CONTAINER"}  # not for each component
+_ONCE = {
+    "dependency": "SLURM_JOB_DEPENDENCY",
+    "container": "SLURM_CONTAINER",
+    "hint": "SLURM_HINT",
+}  # not for each component
 _LAUNCHERS = {  # an mpirun that starts its processes by srun treats that srun as its own
     "OMPI_MCA_plm_slurm_args": "--external-launcher",
     "PRTE_MCA_plm_slurm_args": "--external-launcher",

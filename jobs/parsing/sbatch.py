@@ -10,6 +10,7 @@ from django.utils.text import format_lazy
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from jobs.parsing.client import is_hint_void
 from jobs.parsing.head import Problem, Word, read_head
 from jobs.parsing.options import OPTIONS, Asked, Option, Target, read_options
 from jobs.parsing.refusal import Refusal
@@ -20,7 +21,7 @@ __all__ = ["Directives", "Found", "Problem", "read_directives"]
 STAYS = frozenset(
     """
     account accounting_frequency array batch_constraint begin comment container container_id container_type
-    deadline delay_boot dependency exclude export extra get_user_env hold keep_on_node_failure
+    deadline delay_boot dependency exclude export extra get_user_env hint hold keep_on_node_failure
     kill_on_invalid_dependency mcs_label memory_mib memory_update name nice oom_kill_step open_mode prefer
     priority profile qos reboot requeue requeue_expedited reservation selinux_context stderr stdin stdout
     step_manager time_limit_minutes time_min_minutes wait_all_nodes warning warning_batch wckey
@@ -58,6 +59,8 @@ def read_directives(script: str, target: Target | None = None) -> Directives:
     for index, words in enumerate(head.parts):
         before = (result.more or [result.values])[-1]
         kept = {name: found for name, found in before.items() if name in STAYS} if index else {}
+        if is_hint_void(before, chosen):
+            kept.pop("hint", None)
         part = _read_part(result, words, chosen, kept)
         if index:
             result.more.append(part)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, MutableMapping
 
 _CPUS = re.compile(r"(?:^|,)cpu[=:](\d+)", re.ASCII)
 _GPUS = re.compile(r"gres/gpu(?::[A-Za-z][\w.-]*)?[=:](\d+)", re.ASCII)
-_IN_GRES = re.compile(r"(?:^|,)gpu(?::[A-Za-z][\w.-]*)?[:=](\d+)", re.ASCII)
+_IN_GRES = re.compile(r"(?:^|,)gpu(?::[A-Za-z][\w.-]*)?(?:[:=](\d+))?(?=,|$)", re.ASCII)
 
 
 def work_out_tres(values: MutableMapping[str, object]) -> None:
@@ -36,14 +36,22 @@ def tasks_by_gpus(values: Mapping[str, object]) -> int | None:
     each = values.get("tasks_per_gpu")
     if isinstance(each, int):
         nodes = values.get("nodes")
-        of_node = _sum(values.get("gpus_per_node")) + sum(
-            map(int, _IN_GRES.findall(str(values.get("gres") or "")))
-        )
-        return max(whole, of_node * (nodes if isinstance(nodes, int) else 1)) * each or None
+        return max(whole, _of_node(values) * (nodes if isinstance(nodes, int) else 1)) * each or None
     per_task = _sum(values.get("gpus_per_task"))
     if whole and per_task and not values.get("tasks"):
         return whole // per_task
     return None
+
+
+def nodes_by_gpus(values: Mapping[str, object]) -> int | None:
+    """How many nodes follow from GPUs in all and GPUs of each node; None where they say nothing about it."""
+    whole, of_node = _sum(values.get("gpus_per_job")), _of_node(values)
+    return whole // of_node if whole and of_node and whole % of_node == 0 else None
+
+
+def _of_node(values: Mapping[str, object]) -> int:
+    gres = str(values.get("gres") or "")
+    return _sum(values.get("gpus_per_node")) + sum(int(count or 1) for count in _IN_GRES.findall(gres))
 
 
 def _sum(text: object) -> int:

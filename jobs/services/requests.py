@@ -83,8 +83,8 @@ def _components(draft: Draft, first: dict[str, Any], *, home: str) -> list[dict[
 
 
 def _sendable(values: Mapping[str, Any], draft: Draft) -> dict[str, Any]:
-    """Without the layout of tasks where the API drops it: srun reads it from the environment."""
-    kept = dict(values)
+    """Without what only srun reads, from the environment: a hint, and a layout that the API drops."""
+    kept = {name: value for name, value in values.items() if name != "hint"}
     if not draft.target.carries("distribution"):
         kept.pop("distribution", None)
     return kept

@@ -78,7 +78,7 @@ VALUES: Final[dict[str, Choose]] = {
     "core-spec": _of("1"),
     "thread-spec": _of("1"),
     "distribution": _of("block", "cyclic", "block:cyclic"),
-    "hint": _of("nomultithread", "compute_bound"),
+    "hint": _of("nomultithread", "compute_bound", "multithread"),
     "profile": _of("task", "all", "none"),
     "cpu-freq": _of("medium", "high"),
     "acctg-freq": _of("task=30", "30"),
@@ -95,6 +95,8 @@ VALUES: Final[dict[str, Choose]] = {
 }
 _SHORT: Final = {option.name: option.short for option in OPTIONS if option.short}
 _TAKES: Final = {option.name: option.takes for option in OPTIONS}
+# an array has no components; and of a "yes" above a "no" sbatch makes both at once
+ONE_PART_ONLY: Final = ("array", "kill-on-invalid-dep")
 _LESS_OFTEN: Final = 4  # of ten scripts so many hold options that an API may not carry
 
 
@@ -119,7 +121,7 @@ def script(chance: random.Random, names: list[str], node: str) -> str:
         lines += [
             "#SBATCH " + write(chance, name, VALUES[name](chance).replace("NODE", node))
             for name in chosen
-            if not (parts == 2 and name == "array")
+            if not (parts == 2 and name in ONE_PART_ONLY)
         ]
         lines += chance.choice(([], [""], ["# a comment"], ["   # indented"]))
     lines.insert(1, "#SBATCH --hold")
