@@ -23,7 +23,8 @@ class JobChanges(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     time_limit_minutes: Limit = None
     nice: int | None = None
     priority: int | None = None  # for a Slurm administrator
-    qos: str | None = None
+    qos: str | None = None  # only with slurmdbd; else, and a wrong one where it is not enforced, is ignored
+    account: str | None = None  # likewise
     reservation: str | None = None
     licenses: str | None = None
     constraints: str | None = None

@@ -17,6 +17,7 @@ from portal.lib.errors import OutsideError, PermanentError, TemporaryError
 from portal.lib.http import Answer
 
 JOB_UNKNOWN: Final = 2017
+ALREADY_DONE: Final = 2021
 NO_CONNECTION: Final = 1800  # slurmrestd found no slurmctld: nothing was handed over
 TRY_AGAIN: Final = 11  # EAGAIN, left over from something else
 ACCESS_DENIED: Final = 2002

@@ -26,6 +26,7 @@ from joserfc.jwk import OctKey
 from clusters.clients.slurmrest import tokens
 from clusters.clients.slurmrest.client import RestGateway
 from portal.lib.errors import OutsideError
+from tests.contract.slurmrest import books
 from tests.contract.slurmrest.accounts import Account
 from tests.contract.slurmrest.places import Place, Root, environment_of, place_of
 
@@ -84,6 +85,7 @@ class SlurmLab:
     processes: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
     place: Place = field(default_factory=Place)
     more: str = ""  # lines that are added to slurm.conf
+    accounting: bool = False
 
     @property
     def url(self) -> str:
@@ -167,6 +169,8 @@ class SlurmLab:
         munged += [f"--pid-file={run}/munged.pid", f"--seed-file={run}/seed", f"--log-file={log}/munged.log"]
         self.spawn("munged", "-F", *munged, user="slurm")
         until((run / "munge.sock").exists, what="munged")
+        if self.accounting:
+            books.start(self)
         self.spawn("slurmctld", "-D", "-f", str(self.conf), user="slurm")
         for index in range(1, NODES + 1):
             (self.root / "spool" / f"{self.name}-n{index}").mkdir()
@@ -177,7 +181,8 @@ class SlurmLab:
 
     def start_rest(self) -> None:
         """slurmrestd alone; also after one that was ended."""
-        rest = ["-f", str(self.conf), "-a", "rest_auth/jwt", "-s", self.place.rest_plugins]
+        plugins = self.place.rest_plugins + (self.place.rest_books if self.accounting else "")
+        rest = ["-f", str(self.conf), "-a", "rest_auth/jwt", "-s", plugins]
         # without SLURM_JWT munge is given the token, and every request is a plain 401
         self.spawn("slurmrestd", *rest, f"127.0.0.1:{self.port}", user="nobody", SLURM_JWT="daemon")
 
@@ -186,7 +191,10 @@ class SlurmLab:
         etc = self.root / "etc"
         facts = {"nodes": NODES, "cpus": CPUS, "memory": MEMORY, "gpus": GPUS, "ctld": self.port + 1}
         facts |= {"first": self.port + 10, "last": self.port + 9 + NODES}
-        self.conf.write_text(CONF.format(name=self.name, root=self.root, **facts) + self.more)
+        text = CONF.format(name=self.name, root=self.root, **facts) + self.more
+        if self.accounting:
+            text = text.replace("AccountingStorageType=accounting_storage/none\n", books.lines(self))
+        self.conf.write_text(text)
         for index in range(GPUS):
             (self.root / f"nvidia{index}").symlink_to("/dev/null")
         gres = f"NodeName={self.name}-n[1-{NODES}] Name=gpu Type=a100 File={self.root}/nvidia[0-{GPUS - 1}]\n"
@@ -223,10 +231,23 @@ class SlurmLab:
                 start_new_session=True,
             )
 
-    def is_idle(self) -> bool:
-        """All nodes answer."""
+    def wait(self, condition: Callable[[], object], *, what: str) -> None:
+        """Until it holds; a daemon that ends meanwhile fails the test."""
+
+        def holds() -> object:
+            self.check_alive()
+            return condition()
+
+        until(holds, what=what)
+
+    def check_alive(self) -> None:
+        """Raise AssertionError that names the daemons which ended."""
         died = [name for name, process in self.processes.items() if process.poll() is not None]
         assert not died, f"{died}: see {self.root}/log"
+
+    def is_idle(self) -> bool:
+        """All nodes answer."""
+        self.check_alive()
         try:
             nodes = self.gateway().nodes()
         except OutsideError:
@@ -261,11 +282,14 @@ class SlurmLab:
 
 
 @contextmanager
-def slurm_lab(members: int = 2, *, release: str = "bookworm", more: str = "") -> Iterator[SlurmLab]:
+def slurm_lab(
+    members: int = 2, *, release: str = "bookworm", more: str = "", accounting: bool = False
+) -> Iterator[SlurmLab]:
     """A cluster for the duration of the block; nothing of it is left afterwards.
 
     `more` is added to slurm.conf. It has NODES nodes with GPUS GPUs of type a100, CPUS CPUs and MEMORY MiB
-    each, and the partitions debug (default) and gpu.
+    each, and the partitions debug (default) and gpu. With accounting, slurmdbd and a MariaDB of its own are
+    started too (3 to 5 s), and the members belong to the account books.ACCOUNT.
     """
     place = place_of(release)
     root = Path(tempfile.mkdtemp(prefix="fhlab-", dir="/tmp" if isinstance(place, Root) else None))
@@ -273,7 +297,8 @@ def slurm_lab(members: int = 2, *, release: str = "bookworm", more: str = "") ->
     (root / "etc").mkdir()
     try:
         with place.opened(root, members) as made:
-            lab = SlurmLab(root, f"lab{secrets.token_hex(3)}", _free_port(), made, place=place, more=more)
+            name = f"lab{secrets.token_hex(3)}"
+            lab = SlurmLab(root, name, _free_port(), made, place=place, more=more, accounting=accounting)
             try:
                 lab.start()
                 yield lab

@@ -45,9 +45,10 @@ class Place:
 
     release: str = "bookworm"
     root: Path = Path("/")
-    # newest first, of those that the portal speaks; to the others, None, slurmrestd is told nothing
+    # newest first, of those that the portal speaks
     versions: tuple[str, ...] = ("v0.0.38",)
     rest_plugins: str = "v0.0.38,v0.0.37,v0.0.36"
+    rest_books: str = ",dbv0.0.38"
     before: tuple[str, ...] = ()  # what stands before each command that runs here
 
     @contextmanager
@@ -115,7 +116,7 @@ def place_of(release: str) -> Place:
     served = slurm_roots.api_versions(root)
     spoken = tuple(version for version in SPOKEN if version in served)
     assert spoken, f"{release} serves {', '.join(served)}, of which the portal speaks none"
-    return Root(release=release, root=root, versions=spoken, rest_plugins="slurmctld")
+    return Root(release=release, root=root, versions=spoken, rest_plugins="slurmctld", rest_books=",slurmdbd")
 
 
 def _namespace(root: Path, folder: Path) -> int:

@@ -214,6 +214,19 @@ def test_cancel_of_an_unknown_job(version: str) -> None:
         asked.cancel("999999")
 
 
+@pytest.mark.parametrize("version", having("cancel-foreign"))
+def test_a_refusal_in_the_status_of_a_job(version: str) -> None:
+    with pytest.raises(errors.NotPermitted):
+        gateway(version, owned(version), recorded(version, "cancel-foreign")).cancel("1")
+
+
+@pytest.mark.parametrize("version", [version for version in having("cancel-again") if version in NEW])
+def test_a_finished_job_may_be_cancelled(version: str) -> None:
+    replay = Replay(owned(version), recorded(version, "cancel-again"))
+    RestGateway("http://127.0.0.1:1", version, ACCOUNT, lambda: "token", session=replay).cancel("2")
+    assert [method for method, _, _ in replay.asked] == ["GET", "DELETE"]
+
+
 @pytest.mark.parametrize("version", [version for version in NEW if version > "v0.0.41"])
 def test_a_job_that_goes_between_the_look_and_its_cancel(version: str) -> None:
     with pytest.raises(errors.UnknownJob):

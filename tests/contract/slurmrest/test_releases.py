@@ -252,6 +252,27 @@ def test_a_user_without_a_unix_account(alpha: SlurmLab) -> None:
             alpha.command("scancel", str(sent.job_id))
 
 
+@pytest.mark.parametrize("release", ["bookworm", "testing"])
+def test_with_accounting_qos_and_account_change_and_strangers_are_refused(release: str) -> None:
+    with slurm_lab(release=release, accounting=True) as lab:
+        member = lab.members[0].name
+        add = ["sacctmgr", "--immediate", "--quiet", "add"]
+        lab.command(*add, "qos", "high")
+        lab.command(*add, "account", "other", f"Cluster={lab.name}")
+        lab.command(*add, "user", member, "Account=other", f"Cluster={lab.name}")
+        lab.command("sacctmgr", "--immediate", "--quiet", "modify", "user", member, "set", "qos+=high")
+        for version in lab.versions:
+            gateway = lab.gateway(version=version)
+            job = held(lab, gateway, gpus=GpuRequest(count=2))
+            assert "gres/gpu=2" in one(gateway, job).tres_requested
+            gateway.update(str(job), JobChanges(qos="high"))
+            gateway.update(str(job), JobChanges(account="other"))
+            assert (one(gateway, job).qos, one(gateway, job).account) == ("high", "other"), version
+            with pytest.raises(errors.NotPermitted):
+                lab.gateway(1, version=version).cancel(str(job))
+            gateway.cancel(str(job))
+
+
 def test_a_cluster_ends_without_a_trace(slurm_release: Callable[[str], SlurmLab]) -> None:
     with slurm_lab(members=1, release="trixie") as lab:
         pids = [process.pid for process in lab.processes.values()]

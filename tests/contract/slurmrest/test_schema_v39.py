@@ -140,6 +140,7 @@ def test_a_change_is_what_the_schema_allows() -> None:
         nice=3,
         priority=7,
         qos="q",
+        account="a",
         reservation="r",
         licenses="l:1",
         constraints="c",

@@ -37,6 +37,7 @@ def shared_changes(changes: JobChanges) -> JSONDict:
         "partition": changes.partition,
         "nice": changes.nice,
         "qos": changes.qos,
+        "account": changes.account,
         "reservation": changes.reservation,
         "licenses": changes.licenses,
         "constraints": changes.constraints,

@@ -103,7 +103,7 @@ class V38:
     """The dialect of v0.0.38."""
 
     ping_hides_token = False
-    ignores = frozenset({"name", "qos"})
+    ignores = frozenset({"name"})
     updates_tasks = True
     cancels_tasks = True
     must_own_to_cancel = False

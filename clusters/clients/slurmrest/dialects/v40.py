@@ -26,7 +26,7 @@ from clusters.clients.slurmrest.dialects.records import (
 from clusters.clients.slurmrest.dialects.submit import body_of
 from clusters.clients.slurmrest.dialects.submit_v40 import encode_v40
 from clusters.clients.slurmrest.dialects.updates import read_update, shared_changes
-from clusters.clients.slurmrest.errors import JOB_UNKNOWN, BadAnswer, ErrorEntry, clean, from_entries
+from clusters.clients.slurmrest.errors import ALREADY_DONE, BadAnswer, ErrorEntry, clean, from_entries
 from clusters.clients.slurmrest.gres import parse_gpus
 from clusters.clients.slurmrest.listings import JobState, LicenseRecord, ReservationRecord
 from clusters.clients.slurmrest.models import (
@@ -187,7 +187,8 @@ class V40:
     updates_tasks = False  # 422: "Submit job update against Array Job's JobID"
     cancels_tasks = True
     # Without slurmdbd, slurmctld 24.11 and 26.05 stand still for ever when one account cancels another's
-    # job: they wait for a lock that they hold themselves (assoc_mgr_get_admin_level_locked).
+    # job: they wait for a lock that they hold themselves (assoc_mgr_get_admin_level_locked). With slurmdbd
+    # v0.0.40 and v0.0.41 answer 200 and do nothing.
     must_own_to_cancel = True
     lists_states = True
 
@@ -215,10 +216,10 @@ class V40:
         return SubmitResult(job_id=JobId(wire.job_id), warnings=texts(wire.errors, wire.warnings))
 
     def check_cancel(self, answer: Answer) -> None:
-        """An unknown job is told only in `status`, and in v0.0.40 and v0.0.41 not at all."""
+        """A refusal is told only in `status`, and in v0.0.40 and v0.0.41 not at all."""
         wire = opened(answer, _Cancelled)
         for one in wire.status or ():
-            if one.error is not None and one.error.code == JOB_UNKNOWN:
+            if one.error is not None and one.error.code and one.error.code != ALREADY_DONE:
                 entry = ErrorEntry(error=one.error.string, error_number=one.error.code)
                 raise from_entries([entry], status=answer.status, seconds=answer.seconds)
 
