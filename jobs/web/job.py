@@ -60,12 +60,22 @@ def job_context(actor: Actor, row: Job) -> JSONDict:
         "asked_time": resources.asked_time(request),
         "partitions": [name for name in row.partition.split(",") if name],
         "hosts": names if len(names) <= MOST_HOSTS else [],
-        "offers": [offer for offer in acts.offers(actor, row) if offer.act.name != acts.CANCEL],
+        "knows_asked": request is not None or row.state == JobState.PENDING,
+        **_offers(actor, row),
         "outcome": words.outcome_of(row),
         "line": _line(row),
         "events": _events(row),
         "can_cancel": _can_cancel(actor, row),
         "ends": _ends(row),
+    }
+
+
+def _offers(actor: Actor, row: Job) -> JSONDict:
+    """What can be done beside the cancel, and what cannot be done here."""
+    found = [offer for offer in acts.offers(actor, row) if offer.act.name != acts.CANCEL]
+    return {
+        "offers": [offer for offer in found if offer.allowed],
+        "not_offered": [offer for offer in found if not offer.allowed],
     }
 
 

@@ -17,10 +17,11 @@
     const said = form.querySelector("[data-selected]");
     const text = said.dataset.words.replace("{}", chosen.size);
     if (said.textContent !== text) said.textContent = text;
-    const every = form.querySelector("[data-select-all]");
-    every.checked = all.length > 0 && chosen.size === all.length;
-    every.indeterminate = chosen.size > 0 && chosen.size < all.length;
-    every.disabled = !all.length;
+    for (const every of document.querySelectorAll("[data-select-all]")) {
+      every.checked = all.length > 0 && chosen.size === all.length;
+      every.indeterminate = chosen.size > 0 && chosen.size < all.length;
+      every.disabled = !all.length;
+    }
     form.classList.toggle("is-none", !chosen.size);
     for (const button of form.querySelectorAll("button:not([title])")) button.disabled = !chosen.size;
   }
