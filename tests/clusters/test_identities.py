@@ -11,14 +11,17 @@ from django.test import Client
 
 from clusters.models import Cluster, IdentityKind, SlurmIdentity, StepState
 from clusters.provisioning import engine
+from clusters.provisioning.context import cluster_spec
 from clusters.services.clusters import terminate_cluster
 from tenants.hooks import Account, accounts_of
 from tenants.models import Membership, Role, Tenant
 from tenants.services import access
 from tenants.services.members import change_role, remove_member, resume_member, suspend_member
+from tenants.services.ssh_keys import set_keys
 from tests.builders import actor_for, make_member, make_tenant, sign_in
 from tests.clusters.builders import make_cluster, make_site, operator, owner_of
 from tests.clusters.fakes import World, read
+from tests.tenants.routes import SSH_KEY
 
 pytestmark = pytest.mark.django_db
 
@@ -55,6 +58,26 @@ def test_names_and_ids_are_ours(cluster: Cluster) -> None:
         assert re.fullmatch(r"fh[a-z2-7]{12}", row.name)
         assert row.uid >= settings.LOCAL_UID_BASE
         assert row.gid == cluster.gid
+
+
+def test_ssh_keys_of_a_member_reach_the_members_account_and_leave_with_it(
+    cluster: Cluster, tenant: Tenant
+) -> None:
+    def published() -> dict[str, tuple[str, ...]]:
+        return {one.name: one.keys for one in cluster_spec(cluster).accounts if one.keys}
+
+    membership = join(tenant, Role.MEMBER)
+    before = Cluster.objects.get(pk=cluster.pk).generation
+    actor = actor_for(membership.user, tenant)
+    set_keys(actor=actor, text=SSH_KEY)
+    mine = identity(cluster, membership)
+    assert mine is not None
+    assert published() == {mine.name: (" ".join(SSH_KEY.split()[:2]),)}
+    assert Cluster.objects.get(pk=cluster.pk).generation == before + 1
+    set_keys(actor=actor, text=f"# the same\n{SSH_KEY}")
+    assert Cluster.objects.get(pk=cluster.pk).generation == before + 1
+    suspend_member(actor=actor_for(owner_of(tenant), tenant), membership=membership)
+    assert published() == {}
 
 
 def test_a_new_member_gets_an_account_soon(cluster: Cluster, tenant: Tenant, world: World) -> None:
