@@ -21,6 +21,7 @@ from jobs.models import Job, Submission, SubmissionState
 from jobs.observer.pace import note_watched
 from jobs.selectors import submission_of
 from jobs.services import actions, describe, requests, submissions
+from jobs.services.amounts import amounts_of
 from jobs.services.capacity import view_of
 from jobs.services.drafts import read_draft
 from jobs.words import told
@@ -31,7 +32,7 @@ from tenants.api.keys import once
 from tenants.api.paging import keyset_page, page_of
 from tenants.api.serializers import PageQuery, Person
 from tenants.api.views import TenantApi, operation, read_body, read_query
-from tenants.rights import Action, require
+from tenants.rights import Action, may, require
 from tenants.scoping import get_visible
 
 SUBMISSIONS = Submission.objects.select_related("cluster", "user", "identity", "job__cluster", "job__owner")
@@ -52,6 +53,12 @@ class CheckOut(serializers.Serializer[Any]):
     lines = LineOut(many=True)
     notes = serializers.ListField(child=serializers.CharField())
     gpu_hours = serializers.FloatField(allow_null=True, help_text="The most that it can use.")
+    cost = serializers.DecimalField(
+        max_digits=14,
+        decimal_places=2,
+        allow_null=True,
+        help_text="Its share of the nodes, at most; null for those who see no prices.",
+    )
 
 
 class SubmissionOut(serializers.Serializer[Submission]):
@@ -124,10 +131,12 @@ class SubmitCheckApi(TenantApi):
         view = view_of(cluster)
         with named_as_sent():
             draft = read_draft(typed(read_body(request, JobIn)), view)
+        amounts = amounts_of(draft, view)
         facts = {
             "lines": describe.of_draft(draft, view),
             "notes": draft.notes,
-            "gpu_hours": describe.gpu_hours(draft, view),
+            "gpu_hours": amounts.gpu_hours,
+            "cost": amounts.cost if may(self.actor, Action.ORDER) else None,
         }
         return Response(CheckOut(facts).data)
 

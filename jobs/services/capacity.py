@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import datetime as dt
 from dataclasses import dataclass
+from decimal import Decimal
 
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from clusters.models import Cluster, Node, SlurmEndpoint, StepState
+from clusters.models import Cluster, Node, NodePool, SlurmEndpoint, StepState
 from jobs.models import Partition
 from jobs.parsing.numbers import short
 from jobs.parsing.options.table import Target
@@ -33,6 +34,7 @@ class PartitionView:
     node_gpus: int = 0
     gpus: int = 0
     gpu_models: tuple[str, ...] = ()
+    price_per_hour: Decimal | None = None  # of one node
 
     @property
     def title(self) -> str:
@@ -78,10 +80,11 @@ class ClusterView:
 def view_of(cluster: Cluster) -> ClusterView:
     """From the rows of the last look."""
     nodes = list(Node.objects.filter(cluster=cluster))
+    prices = dict(NodePool.objects.filter(cluster=cluster).values_list("name", "price_per_hour"))
     endpoint = SlurmEndpoint.objects.filter(cluster=cluster).first()
     return ClusterView(
         partitions=tuple(
-            _partition(row, [node for node in nodes if row.name in node.partitions])
+            _partition(row, [node for node in nodes if row.name in node.partitions], prices.get(row.name))
             for row in Partition.objects.filter(cluster=cluster).order_by("-is_default", "name")
         ),
         max_array_size=_max_array_size(cluster),
@@ -92,7 +95,7 @@ def view_of(cluster: Cluster) -> ClusterView:
     )
 
 
-def _partition(row: Partition, nodes: list[Node]) -> PartitionView:
+def _partition(row: Partition, nodes: list[Node], price: Decimal | None) -> PartitionView:
     return PartitionView(
         name=row.name,
         is_default=row.is_default,
@@ -107,6 +110,7 @@ def _partition(row: Partition, nodes: list[Node]) -> PartitionView:
         node_gpus=max((node.gpus for node in nodes), default=0),
         gpus=row.gpus or sum(node.gpus for node in nodes),
         gpu_models=tuple(row.gpu_models),
+        price_per_hour=price,
     )
 
 

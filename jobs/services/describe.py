@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy as _
 
 from clusters.clients.slurmrest.models import GpuRequest, Unlimited
 from jobs.parsing.array import parse_array
-from jobs.parsing.gpus import show_gpus, wanted_gpus
+from jobs.parsing.gpus import show_gpus
 from jobs.parsing.memory import show_memory
 from jobs.parsing.moments import show_moment
 from jobs.parsing.options.export import Export
@@ -22,7 +22,7 @@ from jobs.services.drafts import Draft
 from jobs.services.labels import LABELS
 from portal.lib.types import JSONDict, Words
 
-__all__ = ["LABELS", "Line", "as_typed", "gpu_hours", "of_draft", "of_request"]
+__all__ = ["LABELS", "Line", "as_typed", "of_draft", "of_request"]
 _UNSAID = {
     ("hold", "False"),
     ("min_cpus", "1"),
@@ -102,22 +102,6 @@ def _of_environment(draft: Draft) -> Iterator[Line]:
 def _export_text(rule: Export) -> str:
     names = [*rule.keeps, *(name for name, _value in rule.sets)]
     return ", ".join((["ALL"] if rule.everything else []) + names) or rule.text
-
-
-def gpu_hours(draft: Draft, view: ClusterView) -> float | None:
-    """The most that it can use, over all tasks of an array; None without GPUs or without a time limit."""
-    limit = draft.values.get("time_limit_minutes")
-    partition = view.find(str(draft.values["partition"])) if "partition" in draft.values else view.default
-    if limit is None and partition is not None:
-        limit = partition.default_time
-    wanted = [request for _name, request in wanted_gpus(draft.values)]
-    if not wanted or not isinstance(limit, int):
-        return None
-    told = draft.values.get("max_nodes") or draft.values.get("nodes")
-    nodes = told if isinstance(told, int) else 1
-    count = max(request.count * (nodes if request.per == "node" else 1) for request in wanted)
-    array = parse_array(str(draft.values["array"])) if "array" in draft.values else None
-    return count * limit / 60 * (array.count if array else 1)
 
 
 def _lines(

@@ -20,12 +20,13 @@ from jobs.observer.pace import note_watched
 from jobs.parsing.refusal import Refusal
 from jobs.parsing.script import parse_upload
 from jobs.services import describe, requests, submissions
+from jobs.services.amounts import amounts_of
 from jobs.services.capacity import ClusterView, view_of
 from jobs.services.drafts import FROM_FORM, DraftRefused, Typed, read_draft
 from jobs.web.forms import MAIN, MORE, JobForm
 from portal.lib.errors import BadInput, OutsideError, WrongState
 from portal.lib.types import JSONDict, Words
-from tenants.rights import Action, require
+from tenants.rights import Action, may, require
 from tenants.scoping import get_visible
 from tenants.web import TenantRequest, in_tenant
 
@@ -104,7 +105,8 @@ def _check(
         context = {
             "preview": describe.of_draft(draft, view),
             "notes": draft.notes,
-            "gpu_hours": describe.gpu_hours(draft, view),
+            "amounts": amounts_of(draft, view),
+            "shows_money": may(request.actor, Action.ORDER),
         }
     if request.htmx:
         return render(request, "jobs/new.html#preview", context | {"view": view})

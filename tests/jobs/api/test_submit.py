@@ -206,3 +206,33 @@ def test_values_of_the_environment_are_the_submitters(
 def test_a_job_from_elsewhere_has_nothing_sent(alice: User, cluster: Cluster, token: str) -> None:
     job = make_job(cluster, alice)
     assert "not submitted here" in ask(token, "get", f"jobs/{job.pk}/sent/", status=404)["detail"]
+
+
+def test_one_command_is_wrapped_as_sbatch_does(slurm: FakeSlurm, cluster: Cluster, token: str) -> None:
+    body = {"wrap": "python train.py", "nodes": 1}
+    ask(token, "post", f"clusters/{cluster.pk}/jobs/", body, status=201, key="wrapped")
+    (sent,) = slurm.submitted
+    assert (sent.name, sent.script.splitlines()[0], sent.script.splitlines()[-1]) == (
+        "wrap",
+        "#!/bin/sh",
+        "python train.py",
+    )
+    for wrong in ({}, body | {"script": SCRIPT}):
+        found = ask(token, "post", f"clusters/{cluster.pk}/jobs/", wrong, status=400, key="wrong")
+        assert "script" in found["errors"]
+
+
+def test_a_check_tells_prices_to_those_who_see_them(
+    slurm: FakeSlurm, tenant: Tenant, cluster: Cluster, token: str
+) -> None:
+    pool = cluster.pools.get()
+    pool.name, pool.price_per_hour = "train", 4
+    pool.save(update_fields=["name", "price_per_hour"])
+    body = {"script": SCRIPT, "gpus": "2", "time_limit": "60"}
+    path = f"clusters/{cluster.pk}/jobs/check/"
+    assert ask(token, "post", path, body)["cost"] is None
+    admin = make_token(make_member(tenant, Role.ADMIN), tenant)
+    assert (ask(admin, "post", path, body)["cost"], ask(admin, "post", path, body)["gpu_hours"]) == (
+        "4.00",
+        2.0,
+    )
