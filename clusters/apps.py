@@ -16,7 +16,7 @@ class ClustersConfig(AppConfig):
         """Models can be imported from here on."""
         from clusters import access, kinds  # noqa: F401, PLC0415  # register the live kinds
         from clusters.services import identities, kubeconfigs  # noqa: PLC0415
-        from clusters.words import stored_order  # noqa: PLC0415
+        from clusters.words import stored_order, stored_policy  # noqa: PLC0415
         from tenants import audit, facts, hooks  # noqa: PLC0415
 
         hooks.membership_changed.append(identities.membership_changed)
@@ -26,6 +26,7 @@ class ClustersConfig(AppConfig):
         hooks.keys_changed.append(identities.keys_changed)
         hooks.accounts.append(identities.accounts_of)
         facts.THINGS["order"] = stored_order
+        facts.VALUES["policy"] = stored_policy
         audit.register_verbs(
             {
                 "order.submitted": _("ordered"),

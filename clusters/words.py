@@ -63,7 +63,11 @@ def who_of(whom: str) -> str:
 
 def note_of(order: Order) -> str:
     """The note of the decision: as a person wrote it, or the policy in the reader's language."""
-    note = order.decision_note
+    return stored_policy(order.decision_note)
+
+
+def stored_policy(note: str) -> str:
+    """A note as it was stored: a policy in the reader's language, else what a person wrote."""
     return _(note) if note in POLICIES else note
 
 

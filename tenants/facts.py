@@ -5,7 +5,9 @@ from __future__ import annotations
 import datetime as dt
 import re
 from collections.abc import Callable, Iterator, Mapping
+from decimal import Decimal, InvalidOperation
 
+from django.utils.formats import number_format
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, pgettext_lazy
 
@@ -82,10 +84,24 @@ LONGEST = 300
 THINGS: dict[str, Callable[[str], str]] = {}
 
 
+def _amount(stored: str) -> str:
+    """25.00 as the reader writes it."""
+    try:
+        return str(number_format(Decimal(stored), 2, force_grouping=True))
+    except InvalidOperation:
+        return stored
+
+
+# By name of a fact: its stored value in the reader's language. Upper layers add theirs, too.
+VALUES: dict[str, Callable[[str], str]] = {"price_per_hour": _amount}
+
+
 def facts_of(event: AuditEvent) -> Iterator[tuple[str, str]]:
     """Name and value of each fact that says something, in words; nothing for empty ones and bare ids."""
     for name, value in event.detail.items():
-        if name not in UNREAD and (text := _value(value, role=name in {"role", "old", "new"})):
+        if isinstance(value, str) and value and name in VALUES:
+            yield _name(name, value), VALUES[name](value)[:LONGEST]
+        elif name not in UNREAD and (text := _value(value, role=name in {"role", "old", "new"})):
             yield _name(name, value), text[:LONGEST]
 
 

@@ -83,3 +83,19 @@ def test_the_page_shows_no_python(client: Client) -> None:
     assert "in Operations" in page
     for raw in ("[&#x27;", "{&#x27;", "None", "note:", HASH[:12]):
         assert raw not in page
+
+
+def test_amounts_and_policies_read_in_the_readers_language() -> None:
+    stored = event(price_per_hour="1250.50", policy="By policy: shrinking needs no operator.")
+    assert list(facts_of(stored)) == [
+        ("price per hour", "1,250.50"),
+        ("policy", "By policy: shrinking needs no operator."),
+    ]
+    with translation.override("de"):
+        price, policy = facts_of(stored)
+    assert price[1] == "1.250,50"
+    assert "By policy" not in policy[1]
+    assert list(facts_of(event(price_per_hour="much", policy="Our own."))) == [
+        ("price per hour", "much"),
+        ("policy", "Our own."),
+    ]
