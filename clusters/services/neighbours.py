@@ -21,6 +21,7 @@ from clusters.models import (
 from clusters.provisioning.steps import ClusterSpec
 from clusters.services.slurm_access import authorities_of
 from portal.lib.crypto import unseal
+from portal.lib.errors import PermanentError
 
 # where steps tell machines: step, and the facts that hold their names. Not what API servers list: a tenant
 # can write any name there, and would raise an alarm at others
@@ -28,23 +29,20 @@ TOLD = {"machines": ("machines",), "fabric": ("servers", "ports")}
 
 
 def around(spec: ClusterSpec) -> Around:
-    """Of a cluster with a row. Six queries, however many clusters there are; secrets stay in the values."""
+    """Of a cluster with a row. Eight queries, however many clusters there are; secrets stay in the values."""
     row = Cluster.objects.select_related("site").get(pk=UUID(spec.id))
-    there = {
-        one.pk: one
-        for one in Cluster.objects.filter(site=row.site, deleted_at=None, wanted=True).exclude(pk=row.pk)
-    }
-    strangers = [one for one in there.values() if one.tenant_id != row.tenant_id]
+    there = {one.pk: one for one in Cluster.objects.filter(site=row.site, deleted_at=None).exclude(pk=row.pk)}
+    # one that goes holds machines to the end, but its servers may be silent already
+    strangers = [one for one in there.values() if one.wanted and one.tenant_id != row.tenant_id]
     known = frozenset(Machine.objects.filter(site=row.site).values_list("name", flat=True))
     return Around(tuple(_neighbours(strangers, authorities_of(row.site.settings))), _elsewhere(there), known)
 
 
 def _neighbours(strangers: Iterable[Cluster], authorities: bytes) -> Iterable[Neighbour]:
     keys = [one.pk for one in strangers]
+    kept = ClusterSecret.objects.filter(cluster__in=keys, name=tenant.KEPT_AS)
     ways = {
-        one.cluster_id: tenant.unpack(unseal(bytes(one.sealed)))
-        for one in ClusterSecret.objects.filter(cluster__in=keys, name=tenant.KEPT_AS)
-        if one.sealed
+        one.cluster_id: tenant.unpack(opened) for one in kept if (opened := _opened(one.sealed)) is not None
     }
     doors = {one.cluster_id: one for one in SlurmEndpoint.objects.filter(cluster__in=keys).exclude(url="")}
     looks = dict(
@@ -55,12 +53,23 @@ def _neighbours(strangers: Iterable[Cluster], authorities: bytes) -> Iterable[Ne
     for one in strangers:
         door, account = doors.get(one.pk), looks.get(one.pk)
         slurm = (
-            SlurmDoor(door.url, door.api_version, account, unseal(bytes(door.sealed_jwt_key)), authorities)
-            if door is not None and account and door.api_version
+            SlurmDoor(door.url, door.api_version, account, key, authorities)
+            if door is not None
+            and account
+            and door.api_version
+            and (key := _opened(door.sealed_jwt_key)) is not None
             else None
         )
         if one.pk in ways or slurm is not None:
             yield Neighbour(one.external_name, ways.get(one.pk), slurm)
+
+
+def _opened(sealed: bytes) -> bytes | None:
+    """Another cluster's broken seal is that cluster's trouble."""
+    try:
+        return unseal(bytes(sealed))
+    except PermanentError:
+        return None
 
 
 def _elsewhere(there: Mapping[UUID, Cluster]) -> dict[str, str]:
