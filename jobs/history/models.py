@@ -41,6 +41,11 @@ class JobUse(TenantOwned):
     def __str__(self) -> str:
         return f"Use of {self.job_id}"
 
+    @property
+    def idle_cpu_hours(self) -> float | None:
+        """What one CPU would have been idle."""
+        return None if self.idle_cpu_seconds is None else self.idle_cpu_seconds / 3600
+
 
 class HistoryCursor(models.Model):
     """How far a cluster's accounting was read; one worker at a time reads on."""

@@ -1,1 +1,1 @@
-"""What a tenant's jobs used: by day, cluster, member, account and partition; and what could have been less."""
+"""What a tenant's jobs used, by day, cluster, member, account and partition; and what was left idle."""
