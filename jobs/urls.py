@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.urls import URLPattern, path
 
+from jobs.usage import pages as usage_pages
 from jobs.web import (
     acts,
     arrays,
@@ -22,6 +23,9 @@ from jobs.web import (
 
 urlpatterns: list[URLPattern] = [
     path("jobs/", lists.jobs, name="jobs"),
+    path("usage/", usage_pages.usage, name="usage"),
+    path("usage/file/", usage_pages.usage_file, name="usage-file"),
+    path("usage/idle/", usage_pages.usage_worst, name="usage-worst"),
     path("jobs/new/", submit.job_start, name="job-start"),
     path("jobs/quick/", quick.job_quick, name="job-quick"),
     path("jobs/views/", views_saved.views, name="views"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import URLPattern, path
 
-from jobs.api import acts, jobs, notifications, output, submit, templates, views
+from jobs.api import acts, jobs, notifications, output, submit, templates, usage, views
 
 urlpatterns: list[URLPattern] = [
     path("jobs/", jobs.JobsApi.as_view(), name="api-jobs"),
@@ -15,6 +15,8 @@ urlpatterns: list[URLPattern] = [
     path("jobs/<uuid:pk>/events/", jobs.JobEventsApi.as_view(), name="api-job-events"),
     path("jobs/<uuid:pk>/output/", output.OutputApi.as_view(), name="api-job-output"),
     path("jobs/<uuid:pk>/sent/", submit.SentApi.as_view(), name="api-job-sent"),
+    path("usage/", usage.UsageApi.as_view(), name="api-usage"),
+    path("usage/idle/", usage.IdleApi.as_view(), name="api-usage-idle"),
     path("views/", views.ViewsApi.as_view(), name="api-views"),
     path("views/<uuid:pk>/", views.ViewApi.as_view(), name="api-view"),
     path("notifications/", notifications.NotificationsApi.as_view(), name="api-notifications"),

@@ -63,6 +63,8 @@ WANTED = {"on_start": False, "on_end": True, "on_failure": True, "by_mail": Fals
 CALLS: dict[str, Call] = {
     "jobs_list": Call(query="?who=everyone"),
     "cluster_queue": Call(cluster_of),
+    "usage": Call(),
+    "usage_idle": Call(),
     "views_list": Call(),
     "view_save": Call(body=lambda world: {"name": "mine", "query": "state=running"}, ok=201),
     "view_rename": Call(view_of_owner, body=lambda world: {"name": "other"}, roles=OWNERS),
