@@ -279,6 +279,7 @@ def test_a_foreign_token_is_refused_though_its_own_cluster_takes_it(alpha: Slurm
         beta.gateway(key=alpha.key).jobs()
 
 
+@pytest.mark.parametrize("alpha", ["bookworm", "testing"], indirect=True)  # six seconds each
 def test_a_controller_that_hangs_is_not_a_dead_token(alpha: SlurmLab) -> None:
     alpha_gateway = alpha.gateway()
     assert alpha_gateway.diag().req_time
