@@ -18,6 +18,8 @@ from portal.lib.errors import NotVisible
 from portal.lib.keyset import ROWS
 from tenants.actor import Actor
 
+MOST_ON_NODE = 50
+
 
 @dataclass(slots=True)
 class PartitionFacts:
@@ -77,12 +79,18 @@ def node_of(actor: Actor, cluster: Cluster, name: str) -> Node:
     return found
 
 
-def jobs_on(actor: Actor, cluster: Cluster, name: str) -> list[Job]:
-    """What runs on a node, the newest first. Lists of hosts are read once for each that there is."""
+def jobs_on(actor: Actor, cluster: Cluster, name: str) -> tuple[list[Job], int]:
+    """(what runs on a node, the newest first and at most so many; how many there are).
+
+    Lists of hosts are read once for each that there is.
+    """
     rows = Job.objects.for_actor(actor).filter(cluster=cluster, state__in=AT_WORK)
     lists = [text for text in rows.order_by().values_list("nodes", flat=True).distinct() if holds(text, name)]
-    found = rows.filter(nodes__in=lists).select_related("cluster", "owner")
-    return list(found.order_by("-submit_time", "-id")[:200])
+    found = rows.filter(nodes__in=lists)
+    shown = found.select_related("cluster", "owner").order_by("-submit_time", "-id")[: MOST_ON_NODE + 1]
+    rows_shown = list(shown)
+    count = len(rows_shown) if len(rows_shown) <= MOST_ON_NODE else found.count()
+    return rows_shown[:MOST_ON_NODE], count
 
 
 def partitions_of(actor: Actor, cluster: Cluster) -> list[PartitionFacts]:

@@ -22,11 +22,12 @@ WITH member AS (
 ), line AS (
     SELECT DISTINCT ON (number) number, id, first_seen_at
     FROM member ORDER BY number, slurm_job_id <> number, NOT is_line, first_seen_at DESC, slurm_job_id
+), reused AS (
+    SELECT number FROM member WHERE slurm_job_id = number GROUP BY number HAVING count(*) > 1
 ), recent AS (
-    SELECT member.*, line.id AS line_id FROM member JOIN line USING (number)
-    WHERE member.first_seen_at >= line.first_seen_at - interval '1 minute' OR NOT EXISTS (
-        SELECT FROM member AS other
-        WHERE other.number = line.number AND other.slurm_job_id = line.number AND other.id <> line.id)
+    SELECT member.id, member.number, member.state, member.task_count, member.is_line, line.id AS line_id
+    FROM member JOIN line USING (number) LEFT JOIN reused USING (number)
+    WHERE reused.number IS NULL OR member.first_seen_at >= line.first_seen_at - interval '1 minute'
 ), counted AS (
     SELECT line_id, jsonb_object_agg(state, tasks) AS states,
            (array_agg(state ORDER BY array_position(%(order)s::varchar[], state)))[1] AS state

@@ -30,13 +30,14 @@ def node(request: TenantRequest, pk: uuid.UUID, name: str) -> HttpResponse:
     require_slurm(cluster)
     found = inside.node_of(request.actor, cluster, name)
     note_watched([cluster.pk])
-    page = Page(inside.jobs_on(request.actor, cluster, name))
+    rows, count = inside.jobs_on(request.actor, cluster, name)
     context = {
-        **tables.table_context(page, Filter(), COLUMNS, queue=True, sorts=False),
+        **tables.table_context(Page(rows), Filter(), COLUMNS, queue=True, sorts=False),
         "cluster": cluster,
         "tenant": request.actor.tenant,
         "tab": "nodes",
         "node": found,
+        "count": count,
         "flags": found.state.split("+")[1:],
         "endpoint": endpoint_of(cluster.pk),
     }
