@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from django.db.models import Exists, OuterRef, QuerySet
 from django.utils.translation import gettext as _
@@ -15,6 +15,7 @@ from clusters import words
 from clusters.models import Order, OrderKind, OrderState, StepState, StepStatus
 from portal.lib.types import JSONDict
 
+RowsT = TypeVar("RowsT", bound=QuerySet[Any])
 Back = Literal["", "working", "done", "kept"]  # how far an ended order was taken back
 
 
@@ -56,9 +57,9 @@ AT_ONCE = dt.timedelta(seconds=1)  # both are written in one transaction
 ENDED = {OrderState.CANCELLED, OrderState.FAILED, OrderState.REJECTED}
 
 
-def with_ending(rows: QuerySet[Order]) -> QuerySet[Any]:
+def with_ending(rows: RowsT) -> RowsT:
     """With `went_with_cluster`: nobody cancelled the order, its cluster was ended while it was open."""
-    return rows.annotate(
+    found: RowsT = rows.annotate(
         went_with_cluster=Exists(
             Order.objects.filter(
                 cluster=OuterRef("cluster"),
@@ -68,6 +69,7 @@ def with_ending(rows: QuerySet[Order]) -> QuerySet[Any]:
             )
         )
     )
+    return found
 
 
 def went_with_cluster(order: Order) -> bool:
@@ -75,7 +77,9 @@ def went_with_cluster(order: Order) -> bool:
     if order.state != OrderState.CANCELLED or order.kind == OrderKind.TERMINATE:
         return False
     known: bool | None = getattr(order, "went_with_cluster", None)
-    return with_ending(Order.objects.filter(pk=order.pk)).get().went_with_cluster if known is None else known
+    if known is None:
+        known = with_ending(Order.objects.filter(pk=order.pk)).filter(went_with_cluster=True).exists()
+    return known
 
 
 def state_word(order: Order) -> str:

@@ -15,6 +15,7 @@ from django.db import models
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.loader import render_to_string
+from django.template.response import TemplateResponse
 from django.urls import path, reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -79,7 +80,7 @@ class Operations(AdminSite):
         """Sign out is one button for all pages."""
         return redirect("home")
 
-    def index(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+    def index(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> TemplateResponse:
         """Where operators begin, with the region that asks for itself again."""
         return super().index(request, {"now": _now(request)[0], **(extra_context or {})})
 

@@ -27,7 +27,7 @@ class Person:
 
 ADA = Person("ada", "Ada Lindqvist", "tenant admin of Lab North")
 RUI = Person("rui", "Rui Carvalho", "researcher in Lab North")
-OLGA = Person("olga", "Olga Petrenko", "outsider, of Lab South")
-OTTO = Person("otto", "Otto Brandt", "operator, by issuer and subject")
+OLGA = Person("olga", "Olga Petrenko", "of another tenant, Lab South")
+OTTO = Person("otto", "Otto Brandt", "operator: approves orders")
 PEOPLE = (ADA, RUI, OLGA, OTTO)
 OPERATORS = (OTTO,)

@@ -55,10 +55,11 @@ def _suggestion(form: FoundForm) -> str:
 
 def _with_slug(sent: QueryDict) -> QueryDict:
     """What was sent, with a short name that is made of the name where none was given."""
-    if sent.get("slug", "").strip() or not sent.get("name", "").strip():
+    name = str(sent.get("name", "")).strip()
+    if str(sent.get("slug", "")).strip() or not name:
         return sent
     filled = sent.copy()
-    filled["slug"] = suggest_slug(sent["name"])
+    filled["slug"] = suggest_slug(name)
     return filled
 
 

@@ -40,7 +40,12 @@ def test_who_waits_for_another_set_up_is_told(
         pass
     assert capsys.readouterr().out == ""
     said, free = threading.Event(), (tmp_path / "setup.lock").open("w")
-    monkeypatch.setattr(setup_main, "say", lambda text: (said.set(), print(text)))
+
+    def say(text: str) -> None:
+        print(text)
+        said.set()
+
+    monkeypatch.setattr(setup_main, "say", say)
     fcntl.flock(free, fcntl.LOCK_EX)
 
     def let_go() -> None:
