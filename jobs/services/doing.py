@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from django.utils.translation import gettext as _
 
+from clusters.clients.slurm_console.console import Unreadable
 from clusters.clients.slurmrest import errors
 from clusters.clients.slurmrest.changes import CannotAsk, JobChanges, UpdateResult
 from clusters.clients.slurmrest.models import JobRecord
@@ -120,7 +122,7 @@ def _ask(actor: Actor, job: Job, identity: SlurmIdentity, wish: Wish, address: s
     verb = "job.signalled" if wish.signal not in {"", "KILL"} else wish.act.verb
     with actions.asking(verb, actor=actor, job=job, identity=identity, address=address, more=more):
         try:
-            said = _send(identity, wish, address)
+            said = _send(job.identity or identity, identity, wish, address)
         except errors.UnknownJob:
             raise
         except errors.SlurmRefused as refused:
@@ -132,14 +134,41 @@ def _ask(actor: Actor, job: Job, identity: SlurmIdentity, wish: Wish, address: s
     return [] if said is None else [*said.warnings, *(f"{task}: {words}" for task, words in said.refused)]
 
 
-def _send(identity: SlurmIdentity, wish: Wish, address: str) -> UpdateResult | None:
+def _send(owner: SlurmIdentity, identity: SlurmIdentity, wish: Wish, address: str) -> UpdateResult | None:
     if wish.act.name == CANCEL:
         outside.cancel(identity, address, signal=wish.signal or None)
     elif asked := _changes_of(wish):
         return outside.update(identity, address, asked)
     else:
-        outside.console_act(identity, wish.act.name, address)
+        _by_console(owner, identity, wish.act.name, address)
     return None
+
+
+def _by_console(owner: SlurmIdentity, identity: SlurmIdentity, name: str, address: str) -> None:
+    """Ask, and where the answer cannot be read look what became of it."""
+    before = _records(owner, [address])
+    try:
+        outside.console_act(identity, name, address)
+    except Unreadable as error:
+        if name not in _SEEN_BY:
+            raise
+        after = _records(owner, [address])
+        if not after or not _SEEN_BY[name](before, after):
+            raise WrongState(
+                _("Slurm did not do this, and this release does not say why: it may not be permitted.")
+            ) from error
+
+
+def _priority(records: Sequence[JobRecord]) -> int:
+    return max((one.priority for one in records if isinstance(one.priority, int)), default=0)
+
+
+# by act: whether it came about, by the records before and after
+_SEEN_BY: Mapping[str, Callable[[Sequence[JobRecord], Sequence[JobRecord]], bool]] = {
+    "suspend": lambda _, after: all(one.state == "SUSPENDED" for one in after),
+    "resume": lambda _, after: all(one.state != "SUSPENDED" for one in after),
+    "top": lambda before, after: _priority(after) > _priority(before),
+}
 
 
 def _records(owner: SlurmIdentity, addresses: list[str]) -> list[JobRecord]:

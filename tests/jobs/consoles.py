@@ -67,9 +67,9 @@ def line_of(record: JobRecord, *, state: str = "") -> Line:
     return words
 
 
-def install(monkeypatch: pytest.MonkeyPatch) -> FakeConsole:
+def install(monkeypatch: pytest.MonkeyPatch, made: FakeConsole | None = None) -> FakeConsole:
     """Every cluster has this console."""
-    console = FakeConsole()
+    console = made or FakeConsole()
 
     @contextmanager
     def console_for(identity: SlurmIdentity) -> Iterator[SlurmConsole]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from django.test import Client
 
+from clusters.clients.slurm_console.console import Unreadable
 from clusters.clients.slurmrest import errors
 from clusters.clients.slurmrest.changes import CannotAsk, JobChanges
 from clusters.models import Cluster, Site
@@ -123,6 +124,36 @@ def test_suspend_and_resume_are_the_admins_by_the_administrator_account(
     act(make_member(tenant, Role.ADMIN), tenant, job, name)
     assert console.asked == [(administrator.name, name, "12")]
     assert AuditEvent.objects.get(verb=ACTS[name].verb).detail["as"] == console.asked[0][0]
+
+
+@pytest.mark.parametrize("done", [True, False])
+def test_where_the_answer_cannot_be_read_the_job_tells(
+    slurm: FakeSlurm,
+    monkeypatch: pytest.MonkeyPatch,
+    tenant: Tenant,
+    alice: User,
+    cluster: Cluster,
+    done: bool,
+) -> None:
+    made = {"name": "fhadministrator", "uid": 2_000_000, "gid": 2_000_000}
+    cluster.identities.get_or_create(kind="administrator", defaults=made)
+    at = clock.now().replace(microsecond=0)
+    job = make_job(cluster, alice, slurm_job_id=12, submit_time=at)
+    slurm.add(job_id=12, state="RUNNING", user_name=job.user_name, submit_time=int(at.timestamp()))
+
+    class Mumbling(FakeConsole):
+        def suspend(self, job: str) -> None:
+            if done:
+                slurm.change(int(job), state="SUSPENDED")
+            raise Unreadable
+
+    consoles.install(monkeypatch, Mumbling())
+    admin = make_member(tenant, Role.ADMIN)
+    if done:
+        assert act(admin, tenant, job, "suspend").job.state == "SUSPENDED"
+    else:
+        with pytest.raises(WrongState, match="did not do this"):
+            act(admin, tenant, job, "suspend")
 
 
 def test_top_only_where_the_site_lets(

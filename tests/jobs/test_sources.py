@@ -13,7 +13,7 @@ from clusters.clients.slurmrest import errors
 from clusters.clients.slurmrest.models import ExitCode, JobRecord
 from clusters.models import Cluster, SlurmEndpoint
 from jobs.models import Job, JobEvent
-from jobs.observer import by_lines, pace, sources
+from jobs.observer import by_lines, pace, rows, sources
 from jobs.observer.look import CONSOLE, LIST, SINGLE, STATES, Memory, look
 from portal.lib import clock
 from portal.lib.http import NoAnswer
@@ -46,7 +46,7 @@ class Queue:
         endpoint = SlurmEndpoint.objects.select_related("cluster__site").get(cluster=self.cluster)
         return look(endpoint, self.memory).source
 
-    time: time_machine.Coordinates
+    time: time_machine.Traveller
 
 
 @pytest.fixture
@@ -84,7 +84,7 @@ def test_lines_that_are_as_they_were_cost_nothing(queue: Queue) -> None:
     topic = Topic(queue.cluster.tenant_id, "queue", queue.cluster.pk)
     before, events = version_of(topic), JobEvent.objects.count()
     changed = []
-    real = by_lines.save_records
+    real = rows.save_records
 
     def noted(cluster: Cluster, records: list[JobRecord], **how: object) -> object:
         changed.append(len(records))

@@ -20,7 +20,8 @@ class SlurmConsole(Protocol):
     A job is "12", the array task "12_3" or the part "12+1" of a set; ValueError for anything else. Raises
     the errors of clusters.clients.slurmrest.errors: NotReachable, TokenRefused, SlurmRefused and its kinds
     UnknownJob and NotPermitted, and Unclear when a change was asked for and no answer came in time.
-    NoTools where the programs are missing. Nothing that changes something is asked for twice.
+    Unreadable is such a case: look
+    at the job. NoTools where the programs are missing. Nothing that changes something is asked for twice.
     """
 
     def requeue(self, job: str) -> None:
@@ -53,6 +54,13 @@ class NoTools(PermanentError):
         )
 
 
+class Unreadable(errors.Unclear):
+    """Slurm answered yes or no, and this release's answer cannot be read: look at the job."""
+
+    def __init__(self) -> None:
+        super().__init__("unreadable")
+
+
 def check_job(job: str) -> str:
     """The id itself. Raises ValueError for anything that is not the id of one job, task or part."""
     if not isinstance(job, str) or JOB.fullmatch(job) is None:
@@ -68,7 +76,7 @@ _KINDS: Final = (
     (("timed out", "zero bytes were transmitted", "unexpected message received"), "unclear"),
     (("protocol authentication error", "invalid authentication credential"), "token"),
 )
-# Slurm 22.05 signs a refusal in a way that a client with a token cannot read; of what was done it never does
+# Slurm 22.05 signs its answer to suspend, resume and top in a way that a client with a token cannot read
 _UNREADABLE: Final = "response_slurm_rc has authentication error"
 
 
@@ -77,7 +85,7 @@ def error_of(words: str) -> OutsideError:
     text = errors.clean(re.sub(r"(?m)^\w+: (error: )?", "", words), 300)
     plain = text.lower()
     if _UNREADABLE in plain:
-        return errors.NotPermitted(None, "Slurm refused this. This release does not say why.")
+        return Unreadable()
     kind = next((kind for signs, kind in _KINDS if any(sign in plain for sign in signs)), "")
     made: dict[str, OutsideError] = {
         "unknown": errors.UnknownJob(errors.JOB_UNKNOWN, text),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import gzip
 import os
@@ -11,6 +12,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from clusters.clients.slurm_console.console import Unreadable
+from clusters.clients.slurm_console.local import Controller, LocalConsole
+from clusters.clients.slurmrest import errors, tokens
 from clusters.drivers.local import (
     accounting_books,
     accounting_export,
@@ -96,6 +100,30 @@ def test_slurm_tells_its_slurmdbd_what_jobs_took(lab: Lab, booked: StepContext) 
     kinds = {account.kind: account.name for account in booked.spec.accounts}
     assert users[kinds["administrator"]] == "Administrator"
     assert users[kinds["observer"]] == users[kinds["member"]] == "None"
+
+
+def test_its_administrator_suspends_and_resumes_by_the_console(lab: Lab, booked: StepContext) -> None:
+    settle(lab.site["accounts"], booked)
+    kinds = {account.kind: account.name for account in booked.spec.accounts}
+    host, _, port = booked.facts["slurm"]["controller"].rpartition(":")
+
+    def console(account: str) -> LocalConsole:
+        where = Controller(booked.facts["slurm"]["cluster_name"], host, int(port))
+        return LocalConsole(where, account, lambda: tokens.mint(account, booked.secrets["slurm-jwt-key"]))
+
+    job = lab.submit(booked, "sleep 300")
+    gateway = lab.gateway(booked, kinds["member"])
+    until(lambda: gateway.job(job)[0].state == "RUNNING", what="it runs")
+    for who, verb, state in (
+        ("member", "suspend", "RUNNING"),
+        ("administrator", "suspend", "SUSPENDED"),
+        ("member", "resume", "SUSPENDED"),
+        ("administrator", "resume", "RUNNING"),
+    ):
+        with contextlib.suppress(Unreadable, errors.NotPermitted):  # 22.05 tells neither yes nor no
+            getattr(console(kinds[who]), verb)(str(job))
+        assert gateway.job(job)[0].state == state
+    gateway.cancel(str(job))
 
 
 def test_jobs_run_while_slurmdbd_is_down_and_it_is_started_again(lab: Lab, booked: StepContext) -> None:

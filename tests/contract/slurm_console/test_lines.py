@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from clusters.clients.slurm_console.console import check_job, error_of
+from clusters.clients.slurm_console.console import Unreadable, check_job, error_of
 from clusters.clients.slurm_console.lines import FORMAT, new_mark, parse, read
 from clusters.clients.slurmrest import errors
 from clusters.clients.slurmrest.models import UNLIMITED, Limit
@@ -134,7 +134,7 @@ def test_nothing_else_reaches_a_command(job: str) -> None:
         ("Job is pending execution for job 3\n", errors.SlurmRefused),
         (
             "scontrol: error: RESPONSE_SLURM_RC has authentication error: Resource\nUnspecified error\n",
-            errors.NotPermitted,
+            Unreadable,
         ),
     ],
 )
