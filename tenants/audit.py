@@ -73,5 +73,6 @@ register_verbs(
         "token": gettext_lazy("API tokens"),
         "operator": gettext_lazy("visits of operators"),
         "audit": gettext_lazy("audit trail"),
+        "ssh_keys": gettext_lazy("SSH keys"),
     },
 )

@@ -60,7 +60,7 @@ def selects(client: Client, address: str) -> int:
     with CaptureQueriesContext(connection) as queries:
         answer = client.get(address)
     assert answer.status_code == 200, address
-    return sum(query["sql"].startswith("SELECT") for query in queries)
+    return sum(query["sql"].lstrip("(").startswith("SELECT") for query in queries)  # a union begins with one
 
 
 def test_more_rows_need_no_more_queries(client: Client, tenant: Tenant) -> None:
