@@ -107,7 +107,9 @@ def _keys_text(option: Option) -> str:
     """`gres` to v0.0.38, `tres_per_node` from v0.0.39; what a version has no key for is refused there."""
     keys = [(version, ", ".join(f"`{key}`" for key in keys_of(option, version))) for version in VERSIONS]
     grouped = groupby(keys, lambda pair: pair[1])
-    spans = [(text, [version for version, _text in group]) for text, group in grouped]
+    spans: list[tuple[str, list[str]]] = [
+        (text, [version for version, _text in group]) for text, group in grouped
+    ]
     if len(spans) == 1:
         return spans[0][0]
     return "; ".join(f"{text or 'refused'} {_span(versions)}" for text, versions in spans)
