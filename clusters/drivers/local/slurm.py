@@ -181,6 +181,7 @@ class SlurmStep:
             old=old,
             gone=gone,
             accounting=accounting_books.is_told(ctx, home, old),
+            user_top=ctx.settings.get(slurmconf.USER_TOP) is True,
         )
         munge_key = home.munge_key.read_bytes() if home.munge_key.exists() else secrets.token_bytes(128)
         plan = slurm_plan.plan(

@@ -11,6 +11,7 @@ from clusters.drivers.local.names import longest_node_name, node_name
 from clusters.provisioning.steps import ClusterSpec, FlavorSpec, PoolSpec
 from portal.lib.errors import PermanentError
 
+USER_TOP = "slurm_user_top"  # a setting of the site, read by services.consoles too
 REST, CONTROLLER, DATABASE, FIRST_NODE = 0, 1, 5, 10  # offsets in the cluster's block of ports
 DEFAULT_LINE = re.compile(r"^PartitionName=(\S+) .*?\bDefault=YES\b", re.MULTILINE)
 NODE_LINE = re.compile(
@@ -53,8 +54,9 @@ SelectTypeParameters=CR_Core_Memory
 GresTypes=gpu
 SlurmdParameters=config_overrides
 SchedulerType=sched/backfill
-SchedulerParameters=sched_interval=2,bf_interval=5,batch_sched_delay=0,sched_min_interval=200000
+SchedulerParameters=sched_interval=2,bf_interval=5,batch_sched_delay=0,sched_min_interval=200000{top}
 PriorityType=priority/multifactor
+MaxJobCount=100000
 MinJobAge=300
 KillWait=5
 SlurmctldTimeout=5
@@ -103,11 +105,13 @@ def render(
     old: str,
     gone: Collection[str] = (),
     accounting: bool = False,
+    user_top: bool = False,
 ) -> Rendered:
     """Render a checked spec. `old` is the present slurm.conf: nodes in it keep their ports.
 
     Of those that the spec no longer has or is about to give up, each stays without a partition until it
-    stands in `gone`. The default partition stays the default.
+    stands in `gone`. The default partition stays the default. `user_top`: members may put their own
+    waiting jobs in another order.
     """
     longest = longest_node_name(folder.root.parent)
     names = {m: node_name(m, longest) for pool in spec.pools for m in pool.machines}
@@ -126,7 +130,11 @@ def render(
         nodes += mine
         partitions.append(_partition_line(pool, mine, is_default=pool.name == default))
     head = COMMON.format(
-        name=spec.name, controller=ports[CONTROLLER], slurm_user=slurm_user, root=folder.root
+        name=spec.name,
+        controller=ports[CONTROLLER],
+        slurm_user=slurm_user,
+        root=folder.root,
+        top=",enable_user_top" if user_top else "",
     )
     # slurmctld does not look at AuthInfo when it speaks to slurmdbd, but at AccountingStoragePass
     head += ACCOUNTING.format(port=ports[DATABASE], root=folder.root) if accounting else NO_ACCOUNTING

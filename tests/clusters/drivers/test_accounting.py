@@ -104,7 +104,7 @@ def test_slurm_tells_its_slurmdbd_what_jobs_took(lab: Lab, booked: StepContext) 
 
 def test_its_administrator_suspends_and_resumes_by_the_console(lab: Lab, booked: StepContext) -> None:
     settle(lab.site["accounts"], booked)
-    kinds = {account.kind: account.name for account in booked.spec.accounts}
+    kinds: dict[str, str] = {account.kind: account.name for account in booked.spec.accounts}
     host, _, port = booked.facts["slurm"]["controller"].rpartition(":")
 
     def console(account: str) -> LocalConsole:
