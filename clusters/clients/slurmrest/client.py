@@ -58,6 +58,7 @@ class RestGateway:
         self._token = token
         self._timeout = timeout
         self._outside = session or Outside(base_url, timeout=timeout)
+        self._owned: set[int] = set()  # jobs seen to be the account's own
 
     def ping(self) -> Ping:
         """See SlurmGateway."""
@@ -163,11 +164,15 @@ class RestGateway:
             raise errors.Unclear(error.extract) from error
 
     def _check_owner(self, job: str) -> None:
-        records = self.job(int(job.partition("_")[0]))
+        number = int(job.partition("_")[0])
+        if number in self._owned:  # a look at a large array takes long, and its tasks are ended one by one
+            return
+        records = self.job(number)
         if not records:
             raise errors.UnknownJob(errors.JOB_UNKNOWN, "Invalid job id specified")
         if {record.user_name for record in records} != {self._account}:
             raise errors.NotPermitted(errors.ACCESS_DENIED, "Access/permission denied")
+        self._owned.add(number)
 
     def _get(
         self, path: str, *, again: bool = False, limit: int | None = SMALL, timeout: float | None = None

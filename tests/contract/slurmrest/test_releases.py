@@ -7,13 +7,14 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from clusters.clients.slurmrest import errors
+from clusters.clients.slurmrest import errors, versions
 from clusters.clients.slurmrest.changes import CannotAsk, JobChanges
 from clusters.clients.slurmrest.client import RestGateway
 from clusters.clients.slurmrest.listings import JobState
 from clusters.clients.slurmrest.models import UNLIMITED, GpuRequest, JobId, JobRecord, SubmitRequest
 from portal.lib.types import JSONDict
 from tests.cases import case
+from tests.contract.slurmrest import books
 from tests.contract.slurmrest.lab import GPUS, NODES, SlurmLab, slurm_lab, until
 
 pytestmark = pytest.mark.slow
@@ -250,6 +251,36 @@ def test_a_user_without_a_unix_account(alpha: SlurmLab) -> None:
         else:
             assert one(alpha.gateway(), sent.job_id).user_name is None, version
             alpha.command("scancel", str(sent.job_id))
+
+
+@case("U18")
+@pytest.mark.parametrize("alpha", ["trixie", "testing"], indirect=True)
+def test_an_upgrade_that_takes_the_spoken_version_away(alpha: SlurmLab) -> None:
+    newest, *_, oldest = alpha.versions
+    account, url = alpha.members[0].name, f"http://127.0.0.1:{alpha.port + 5}"
+    options = ["-f", str(alpha.conf), "-a", "rest_auth/jwt", "-s", "slurmctld"]
+
+    def found_by_a_slurmrestd_with(version: str) -> versions.DiscoveredVersion:
+        alpha.spawn("slurmrestd", *options, "-d", version, url[7:], user="nobody", SLURM_JWT="daemon")
+        until(lambda: books.listens(alpha.port + 5), what="slurmrestd")
+        return versions.discover(url, account, lambda: alpha.token(account))
+
+    def end_it() -> None:
+        _, process = alpha.processes.popitem()
+        process.terminate()
+        process.wait(timeout=10)
+
+    first = found_by_a_slurmrestd_with(oldest)
+    assert (first.api, first.offered) == (oldest, (oldest,))
+    kept = RestGateway(url, first.api, account, lambda: alpha.token(account))
+    assert kept.ping().responding
+    end_it()
+    second = found_by_a_slurmrestd_with(newest)
+    with pytest.raises(errors.VersionGone):
+        kept.jobs()
+    assert (second.api, second.release) == (newest, first.release)
+    assert RestGateway(url, second.api, account, lambda: alpha.token(account)).jobs() is not None
+    end_it()
 
 
 @pytest.mark.parametrize("release", ["bookworm", "testing"])
