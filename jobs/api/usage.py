@@ -34,7 +34,7 @@ class UsageQuery(SpanQuery):
     cluster = serializers.UUIDField(required=False, help_text="Only this one.")
 
 
-class AmountOut(serializers.Serializer[Amount]):
+class UsageAmountOut(serializers.Serializer[Amount]):
     """What some jobs used."""
 
     jobs = serializers.IntegerField()
@@ -42,19 +42,19 @@ class AmountOut(serializers.Serializer[Amount]):
     cpu_hours = serializers.FloatField()
 
 
-class DayOut(serializers.Serializer[Day]):
+class UsageDayOut(serializers.Serializer[Day]):
     """One day."""
 
     date = serializers.DateField()
-    amount = AmountOut()
+    amount = UsageAmountOut()
 
 
-class LineOut(serializers.Serializer[Line]):
+class UsageLineOut(serializers.Serializer[Line]):
     """One cluster, member, account or partition."""
 
     name = serializers.CharField()
     detail = serializers.CharField(help_text="Of a partition its cluster.")
-    amount = AmountOut()
+    amount = UsageAmountOut()
 
 
 class UsageOut(serializers.Serializer[Usage]):
@@ -62,12 +62,12 @@ class UsageOut(serializers.Serializer[Usage]):
 
     since = serializers.DateField(source="span.first")
     until = serializers.DateField(source="span.last")
-    total = AmountOut()
-    days = DayOut(many=True)
-    clusters = LineOut(many=True, source="by.cluster")
-    members = LineOut(many=True, source="by.member")
-    accounts = LineOut(many=True, source="by.account")
-    partitions = LineOut(many=True, source="by.partition")
+    total = UsageAmountOut()
+    days = UsageDayOut(many=True)
+    clusters = UsageLineOut(many=True, source="by.cluster")
+    members = UsageLineOut(many=True, source="by.member")
+    accounts = UsageLineOut(many=True, source="by.account")
+    partitions = UsageLineOut(many=True, source="by.partition")
     cost_of_nodes = serializers.DecimalField(
         max_digits=14,
         decimal_places=2,

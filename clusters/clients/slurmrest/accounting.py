@@ -23,6 +23,8 @@ from portal.lib.types import JSONDict
 
 NAME: Final = re.compile(r"[a-z0-9][a-z0-9_.-]{0,62}")  # of an account, a QOS or a cluster
 LONGEST_WINDOW: Final = 31 * 24 * 3600  # seconds; each job costs 0.8 ms and 6 kB
+NOTHING_TO_DO: Final = 304  # to the removal of what is not there
+AWAY: Final = "The cluster's slurmdbd does not answer."
 PATIENCE: Final = 60.0  # seconds; slurmdbd answers with 45 ms a round trip
 
 
@@ -48,7 +50,10 @@ class SlurmAccounting(Protocol):
         """All qualities of service."""
 
     def set_limits(self, limits: AssociationLimits) -> None:
-        """Make these the limits of one association; what is None is lifted."""
+        """Make these the limits of one association; what is None is lifted.
+
+        Look afterwards: 22.05 tells who may not change them neither no nor why.
+        """
 
     def add_user(self, user: str, *, account: str, cluster: str) -> None:
         """Let an account of ours charge to this account too. Already so: fine."""
@@ -114,17 +119,25 @@ class RestAccounting(RestGateway):
                 raise
 
     def _read(self, path: str, *, limit: int | None = None) -> Answer:
-        return self._get(path, limit=limit, timeout=PATIENCE)
+        try:
+            return self._get(path, limit=limit, timeout=PATIENCE)
+        except errors.SlurmRefused as error:
+            if error.code in errors.BOOKS_AWAY:
+                raise errors.NotReachable(AWAY) from error
+            raise
 
     def _write(self, method: str, path: str, body: JSONDict | None) -> None:
         answer = self._change(method, path, None if body is None else msgspec.json.encode(body))
+        if answer.status == NOTHING_TO_DO:
+            return
+        if answer.status != 200:
+            raise self._why_not(answer)
         entries = errors.entries_of(answer.body)
-        if answer.status != 200 or entries:
-            raise (
-                self._why_not(answer)
-                if answer.status != 200 or entries is None
-                else (errors.from_entries(entries, status=answer.status, seconds=answer.seconds))
-            )
+        if entries is None:
+            raise errors.Unclear("not Slurm's words")
+        if entries:
+            # with status 200 too: what could not be read was not done
+            raise errors.from_entries(entries, status=answer.status, seconds=answer.seconds)
 
 
 def _check_names(*names: str) -> None:
