@@ -31,7 +31,7 @@ PINNED = {
     "audit/": 6,
     "search/?q=train": 8,
 }
-OPERATORS = {"/operations/": 15, "/operations/clusters/order/": 10, "/operations/jobs/job/": 8}
+OPERATORS = {"/operations/": 17, "/operations/clusters/order/": 11, "/operations/jobs/job/": 8}
 
 
 @pytest.fixture(autouse=True)
