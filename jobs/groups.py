@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import islice
+from typing import Any
 
 from django.db.models import F
 
@@ -71,7 +72,8 @@ def group_of(actor: Actor, line: Job, *, state: str = "", first: int = 0, after:
     """Cells from number `first` on, and a list of tasks behind number `after`, of one state or of all."""
     rows = members(actor, line)
     number = "array_task_id" if line.array_job_id else "het_offset"
-    own = rows.filter(**{f"{number}__isnull": False}).annotate(number=F(number)).order_by("number", "pk")
+    own: TenantQuerySet[Any] = rows.filter(**{f"{number}__isnull": False})
+    own = own.annotate(number=F(number)).order_by("number", "pk")
     waiting = (
         rows.filter(array_task_id=None).order_by("-first_seen_at").first() if line.array_job_id else None
     )
@@ -87,7 +89,7 @@ def group_of(actor: Actor, line: Job, *, state: str = "", first: int = 0, after:
         cells=cells,
         next_cell=next_cell,
         listed=found[:LISTED],
-        next_listed=getattr(found[LISTED - 1], "number") if len(found) > LISTED else None,  # noqa: B009
+        next_listed=found[LISTED - 1].number if len(found) > LISTED else None,
         waiting=waiting,
         unnamed=_unnamed(waiting),
     )
@@ -100,9 +102,9 @@ def _all(actor: Actor, row: Job) -> TenantQuerySet[Job]:
     return rows.filter(het_job_id=row.het_job_id)
 
 
-def _cells(own: TenantQuerySet[Job], waiting: Job | None, first: int) -> tuple[list[Cell], int | None]:
+def _cells(own: TenantQuerySet[Any], waiting: Job | None, first: int) -> tuple[list[Cell], int | None]:
     light = own.only("pk", "state", "array_task_id", "het_offset")[: MOST_CELLS + 1]
-    started = [Cell(getattr(row, "number"), row.state, row) for row in light]  # noqa: B009
+    started = [Cell(row.number, row.state, row) for row in light]
     known = {cell.number for cell in started}
     rest = (
         Cell(number, waiting.state)

@@ -352,6 +352,21 @@ class Partition(models.Model):
         return self.name
 
 
+class Inventory(models.Model):
+    """Reservations and licences of a cluster as Slurm last told of them."""
+
+    cluster = models.OneToOneField(Cluster, on_delete=models.CASCADE, related_name="inventory")
+    reservations = models.JSONField(default=list)
+    licenses = models.JSONField(default=list)
+    observed_at = models.DateTimeField()
+
+    objects = TenantQuerySet.as_manager()
+    tenant_path = "cluster__tenant"
+
+    def __str__(self) -> str:
+        return f"Inventory of {self.cluster}"
+
+
 class SavedView(TenantOwned):
     """A list of jobs as a member likes to see it: the filters, the order and the columns, under a name."""
 

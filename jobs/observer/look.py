@@ -19,6 +19,7 @@ from clusters.services import observation
 from jobs import live, outside
 from jobs.models import ACTIVE_STATES, Job, Submission, SubmissionState
 from jobs.observer import pace, singles, whole
+from jobs.observer.inventory import read_inventory, save_inventory
 from jobs.observer.partitions import save_partitions
 from jobs.observer.resolve import resolve_submissions
 from jobs.observer.rows import save_records
@@ -135,15 +136,18 @@ def _look_at_nodes(
     endpoint: SlurmEndpoint, memory: Memory, gateway: SlurmGateway, started: dt.datetime, *, changed: bool
 ) -> None:
     cluster = endpoint.cluster
-    nodes = partitions = None
+    nodes = partitions = inventory = None
     if changed or memory.nodes_at is None or started - memory.nodes_at >= NODES_EVERY:
         nodes = gateway.nodes()
         memory.nodes_at = started
     if memory.partitions_at is None or started - memory.partitions_at >= PARTITIONS_EVERY:
         partitions = gateway.partitions()
+        inventory = read_inventory(gateway)
         memory.partitions_at = started
     with transaction.atomic():
         if nodes is not None and observation.save_nodes(cluster, nodes, seen_at=started):
             publish(live.queue(cluster.tenant_id, cluster.pk))
         if partitions is not None:
             save_partitions(cluster, partitions, seen_at=started)
+        if inventory is not None:
+            save_inventory(cluster, inventory, seen_at=started)

@@ -9,7 +9,7 @@ import uuid
 from clusters.models import Cluster, IdentityKind, Node, Phase, SlurmIdentity, StepState, StepStatus
 from clusters.services import identities
 from jobs.job_templates.models import JobTemplate
-from jobs.models import Job, Partition, SavedView, Submission
+from jobs.models import Inventory, Job, Partition, SavedView, Submission
 from jobs.notify.models import JobNotice
 from jobs.observer import lines
 from jobs.services import requests
@@ -183,7 +183,26 @@ def make_large_array(cluster: Cluster, owner: User) -> Job:
 
 
 def fill_nodes(cluster: Cluster) -> None:
-    """One node busy with a job on it, another drained with a reason."""
+    """One node busy with a job on it, another drained with a reason; a reservation and licences."""
+    now = clock.now()
+    Inventory.objects.create(
+        cluster=cluster,
+        reservations=[
+            {
+                "name": "maintenance",
+                "start": (now + dt.timedelta(days=2)).isoformat(),
+                "end": (now + dt.timedelta(days=2, hours=4)).isoformat(),
+                "nodes": "n[0-1]",
+                "node_count": 2,
+                "partition": "",
+                "users": "root",
+                "accounts": "",
+                "flags": ["IGNORE_JOBS", "MAINT"],
+            }
+        ],
+        licenses=[{"name": "matlab", "total": 20, "used": 5, "free": 15, "reserved": 0}],
+        observed_at=now,
+    )
     cluster.nodes.filter(name="n0").update(state="MIXED", gpus_used=2, cpus_used=4)
     cluster.nodes.filter(name="n1").update(state="IDLE+DRAIN", available=False, reason="GPU 1: Xid 79")
     Job.objects.filter(cluster=cluster, state="RUNNING", nodes="").update(nodes="n0")

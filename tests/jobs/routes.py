@@ -130,6 +130,7 @@ ROUTES: dict[str, Route] = {
     "job-tasks": Route(array_of),
     "node": Route(lambda world: {**cluster_of(world), "name": "n0"}),
     "partitions": Route(cluster_of),
+    "reservations": Route(cluster_of),
     "partition": Route(lambda world: {**cluster_of(world), "name": "train"}),
     "job-cancel": Route(job_of, method="post", roles=ADMINS, around=slurm),
     "job-notify": Route(job_of, method="post", data=lambda world: told, roles=OWNERS),

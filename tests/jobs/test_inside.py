@@ -9,12 +9,17 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
+from clusters.clients.slurmrest import errors
+from clusters.clients.slurmrest.listings import LicenseRecord, ReservationRecord
 from clusters.models import Cluster
 from jobs.models import Partition
+from jobs.observer.inventory import Listed, read_inventory, save_inventory
+from portal.lib import clock
 from tenants.models import Role, User
 from tests.builders import make_member, make_tenant, sign_in
 from tests.cases import case
 from tests.jobs.builders import fill_nodes, make_job
+from tests.jobs.fakes import FakeSlurm
 from tests.jobs.names import ODD_NAMES
 
 pytestmark = pytest.mark.django_db
@@ -57,7 +62,7 @@ def test_a_node_tells_its_state_and_what_runs_on_it(client: Client, alice: User,
 
 def test_partitions_count_what_is_free_and_who_waits(client: Client, alice: User, cluster: Cluster) -> None:
     Partition.objects.create(
-        cluster=cluster, name="debug", state="DOWN", max_nodes=1, observed_at=cluster.slurm.observed_at
+        cluster=cluster, name="debug", state="DOWN", max_nodes=1, observed_at=clock.now()
     )
     make_job(cluster, alice, name="runs", nodes="n0")
     make_job(cluster, alice, name="waits", state="PENDING", task_count=4)
@@ -92,6 +97,39 @@ def test_what_slurm_does_not_tell_of_is_not_there(client: Client, alice: User, c
     sign_in(client, eve)
     for path in ("nodes/n0/", "partitions/", "partitions/train/"):
         assert client.get(f"/t/other/clusters/{cluster.pk}/{path}").status_code == 404
+
+
+def test_reservations_and_licences_are_as_last_seen(
+    client: Client, alice: User, cluster: Cluster, slurm: FakeSlurm
+) -> None:
+    sign_in(client, alice)
+    assert "Not seen yet" in page_of(client, cluster, "reservations/")
+    listed = read_inventory(slurm)
+    assert listed is not None
+    save_inventory(cluster, listed, seen_at=clock.now())
+    assert "No nodes are reserved" in page_of(client, cluster, "reservations/")
+    begin = int(clock.now().timestamp()) - 60
+    told = Listed(
+        reservations=(
+            ReservationRecord(
+                name="<b>now</b>", start_time=begin, end_time=begin + 3600, nodes="n0", users="bob"
+            ),
+            ReservationRecord(name="later", start_time=begin + 7200, flags=frozenset({"MAINT"})),
+        ),
+        licenses=(LicenseRecord(name="matlab", total=20, used=5, free=15),),
+    )
+    save_inventory(cluster, told, seen_at=clock.now())
+    page = page_of(client, cluster, "reservations/")
+    assert "&lt;b&gt;now&lt;/b&gt;" in page
+    assert "</svg>Active</span>" in page
+    assert "</svg>Waiting</span>" in page
+    assert re.search(r'>matlab</td><td class="num"[^>]*>15</td><td class="num"[^>]*>5</td>', page)
+
+
+def test_a_slurm_that_does_not_tell_them_changes_nothing(slurm: FakeSlurm) -> None:
+    assert read_inventory(slurm) is not None
+    slurm.fault = errors.NotReachable("no answer")
+    assert read_inventory(slurm) is None
 
 
 def test_a_cluster_without_partitions_says_when_they_come(

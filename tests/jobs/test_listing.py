@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import re
+from typing import Any
 
 import pytest
 from django.test import Client
@@ -14,6 +15,7 @@ from jobs.listing import list_jobs, list_queue
 from jobs.models import Job
 from jobs.observer import lines
 from portal.lib import clock
+from portal.lib.types import JSONDict
 from tenants.models import Role, Tenant, User
 from tests.builders import actor_for, make_member, make_tenant, sign_in
 from tests.cases import case
@@ -115,12 +117,12 @@ def test_pages_of_every_order_show_each_job_once(
         if not (after := page.after):
             break
     assert len(seen) == len({row.pk for row in seen}) == 47
-    keys = {
+    every: dict[str, list[Any]] = {
         "submitted": [row.submit_time for row in seen],
         "name": [row.name for row in seen],
         "gpus": [row.gpus or 0 for row in seen],
-    }.get(sort.lstrip("-"))
-    if keys:
+    }
+    if keys := every.get(sort.lstrip("-")):
         assert keys == sorted(keys, reverse=sort.startswith("-"))
 
 
@@ -159,7 +161,7 @@ def test_odd_names_are_sorted_like_others(tenant: Tenant, alice: User, cluster: 
 def test_an_array_is_one_line_and_its_tasks_are_found_by_id(
     client: Client, alice: User, cluster: Cluster
 ) -> None:
-    of_array = {"name": "sweep", "array_job_id": 500}
+    of_array: JSONDict = {"name": "sweep", "array_job_id": 500}
     array = [
         make_job(
             cluster, alice, state="PENDING", slurm_job_id=500, array_tasks="8-10%2", task_count=3, **of_array
