@@ -89,6 +89,8 @@ def _cpus(values: Mapping[str, object], partition: PartitionView) -> Problems:
         yield "cpus_per_task", told % {"name": partition.name, "count": partition.node_cpus}
         return
     tasks = _number(values, "tasks")
+    if values.get("overcommit"):
+        return
     if tasks is not None and partition.total_cpus and tasks * each > partition.total_cpus:
         told = _("%(tasks)d tasks need %(cpus)d CPUs; partition %(name)s has %(there)d.")
         if each == 1:

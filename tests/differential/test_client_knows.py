@@ -11,7 +11,7 @@ from jobs.parsing.options import OPTIONS, Target
 from tests.contract.slurmrest.lab import SlurmLab
 from tests.contract.slurmrest.places import RELEASES
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("parity")]
 _LONG = re.compile(r"(?<![\w-])--([a-z][a-z-]+[a-z])")
 _SHORT = re.compile(r"^\s+-([A-Za-z]), --([a-z-]+)", re.MULTILINE)
 GONE = {"power"}  # newer clients still tell of it and no longer know it

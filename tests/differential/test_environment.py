@@ -12,7 +12,7 @@ from tests.contract.slurmrest.lab import SlurmLab, until
 from tests.contract.slurmrest.places import RELEASES
 from tests.differential import both, known
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("parity")]
 
 LINES = [
     "--ntasks=2 --cpus-per-task=2",

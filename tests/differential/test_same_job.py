@@ -13,7 +13,7 @@ from tests.contract.slurmrest.lab import SlurmLab
 from tests.contract.slurmrest.places import RELEASES
 from tests.differential import both, generator, known
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("parity")]
 
 QUICK, SEED = 64, 20261130
 LONG, ROUNDS = 100, 4

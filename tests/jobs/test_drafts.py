@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 
+import msgspec
 import pytest
 
 from clusters.clients.slurmrest.models import GpuRequest, SubmitRequest
@@ -92,6 +93,18 @@ def test_what_was_sent_is_shown_again_from_what_was_kept() -> None:
     assert lines["Mail at"] == "END"
     assert lines["Not before"] == "2027-01-31 18:30:00 UTC"
     assert lines["Component 2: Tasks"] == "2"
+
+
+def test_what_was_kept_makes_the_same_request_again() -> None:
+    lines = (
+        "--mem=0 --time=60 --time-min=UNLIMITED --no-requeue --mail-type=END",
+        "hetjob",
+        "--exclusive --switches=1@5:00",
+    )
+    sent = request(*lines, gpus="a100:1")
+    kept = {name: value for name, value in to_json(sent).items() if name != "environment"}
+    kept |= {"script": sent.script, "environment": sent.environment, "comment": sent.comment}
+    assert msgspec.convert(kept, SubmitRequest) == sent
 
 
 def test_no_requeue_survives_being_kept() -> None:

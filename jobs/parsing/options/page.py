@@ -48,8 +48,8 @@ table, and another the table to what the real sbatch of Slurm 22.05, 24.11 and 2
 - `#PBS` and `#BSUB` lines, of which sbatch translates a part, are refused: write them as `#SBATCH`.
 - By the API, `wrap` in the place of `script` is `sbatch --wrap`.
 - What is not understood is named with its line, and nothing is sent. No option is dropped silently.
-- A time without a zone (`--begin`, `--deadline`) is in the zone of your browser session; what will be sent
-  is shown with it.
+- A time without a zone (`--begin`, `--deadline`) is in UTC; what will be sent is shown with its zone.
+- What may still differ from a job by sbatch is listed with its reason in `tests/differential/known.py`.
 
 The environment from which a job is submitted is a small one of the portal's own (PATH, HOME, USER, LOGNAME,
 SHELL, LANG) with what you type into the field Environment; `--export` chooses from it. The variables that
