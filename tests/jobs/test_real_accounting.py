@@ -1,0 +1,95 @@
+"""From an order to figures: the engine, a real Slurm with its slurmdbd, the history, and what is kept."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from clusters.clients.slurmrest.models import SubmitRequest
+from clusters.drivers.local import accounting_export, accounting_store
+from clusters.drivers.slurm_probe import gateways
+from clusters.models import Cluster, IdentityKind, Phase, Site, SlurmIdentity
+from clusters.services.clusters import terminate_cluster
+from jobs.history import reading
+from jobs.history.models import HistoryCursor, JobUse
+from jobs.models import Job
+from portal.lib import clock
+from portal.lib.crypto import unseal
+from tenants.models import Role
+from tests.builders import actor_for, make_member, make_tenant
+from tests.cases import case
+from tests.clusters.builders import approved_order, make_flavor, make_site, owner_of
+from tests.clusters.drivers.lab import Lab
+from tests.clusters.test_real_build import lab, reconcile_until  # noqa: F401  # a fixture
+
+pytestmark = [pytest.mark.django_db, pytest.mark.slow, pytest.mark.timeout(180)]
+
+
+def with_accounting(site: Site) -> Site:
+    """The same site, which keeps books."""
+    site.drivers = {**site.drivers, "accounting": "local"}
+    site.save(update_fields=["drivers"])
+    return site
+
+
+def is_settled(row: Cluster) -> bool:
+    return row.phase == Phase.READY and not row.steps.exclude(status="ready").exists()
+
+
+def read_until_known(cluster: Cluster, number: int, *, seconds: float = 40) -> Job:
+    """Let the worker read whenever it may, until the job is told of."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        HistoryCursor.objects.update(next_at=clock.now())
+        reading.due(clock.now())
+        reading.read(cluster.pk)
+        if found := Job.objects.filter(slurm_job_id=number).exclude(account="").first():
+            return found
+        time.sleep(0.3)
+    raise AssertionError(f"not told of in {seconds} s: {list(HistoryCursor.objects.values())}")
+
+
+@case("U15")
+def test_what_a_job_took_is_known_after_it_ended(lab: Lab) -> None:  # noqa: F811
+    tenant = make_tenant()
+    make_member(tenant, Role.MEMBER)
+    flavor = make_flavor("a100-2", gpus=2, cpus=4, memory_mib=8000)
+    site = with_accounting(make_site(machines=2, flavor=flavor, driver="local"))
+    cluster = approved_order(tenant, site, nodes=2).cluster
+    assert cluster is not None
+    reconcile_until(cluster, is_settled)
+    cluster = Cluster.objects.select_related("slurm").get(pk=cluster.pk)
+    key = unseal(bytes(cluster.slurm.sealed_jwt_key))
+    member = SlurmIdentity.objects.select_related("membership__user").get(
+        cluster=cluster, membership__role=Role.MEMBER
+    )
+    assert member.membership is not None
+    facts = {"url": cluster.slurm.url, "api_version": cluster.slurm.api_version}
+    gateway = gateways.of(facts, member.name, key)
+    script = "#!/bin/bash\ni=0; while [ $i -lt 300000 ]; do i=$((i+1)); done\nexit 3\n"
+    home = lab.settings.clusters / cluster.external_name / "home" / member.name
+    request = SubmitRequest(
+        script=script, environment={"PATH": "/bin"}, working_directory=str(home), name="burn"
+    )
+    number = gateway.submit(request).job_id
+    job = read_until_known(cluster, number)
+    assert (job.state, job.account, job.owner, job.exit_status) == (
+        "FAILED",
+        tenant.slug,
+        member.membership.user,
+        None,
+    )
+    use = JobUse.objects.get(job=job)
+    assert use.cpu_seconds is not None
+    assert use.cpu_percent is not None
+    assert 0 < use.cpu_percent <= 100
+    assert SlurmIdentity.objects.filter(
+        cluster=cluster, kind=IdentityKind.ADMINISTRATOR, active=True
+    ).exists()
+    owner = actor_for(owner_of(tenant), tenant)
+    terminate_cluster(actor=owner, cluster=cluster, typed_name=cluster.name, at_once=True)
+    reconcile_until(cluster, lambda row: row.phase == Phase.DELETED)
+    store = accounting_store.of(lab.settings.data, "slurm")
+    assert (accounting_export.folder(store) / f"{cluster.external_name}.tsv.gz").exists()
+    assert JobUse.objects.filter(job=job).exists()  # what the portal knows stays
