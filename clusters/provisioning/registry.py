@@ -44,6 +44,7 @@ def _local(wanted: Wanted) -> tuple[Step, ...]:
             data=settings.DATA_FOLDER,
             system_user=env.text("FREEHOLD_USER", "freehold"),
             production=settings.PRODUCTION,
+            kept_days=env.number("FREEHOLD_ACCOUNTING_DAYS", 400),
         ),
         wanted.concerns,
     )
