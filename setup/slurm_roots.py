@@ -147,7 +147,8 @@ def _make(suite: str, address: str) -> None:
     draft.chmod(0o755)
     began = time.monotonic()
     script = suite if (SCRIPTS / suite).exists() else "sid"  # an older debootstrap does not know newer names
-    command = ["unshare", "--mount", "--propagation", "private", "--pid", "--fork", "--kill-child"]
+    command = ["setpriv", "--pdeathsig", "KILL", "unshare", "--mount", "--propagation", "private"]
+    command += ["--pid", "--fork", "--kill-child"]  # a set-up that is killed takes all of it along
     command += ["sh", "-c", RECIPE, "sh", suite, str(draft), address, str(SCRIPTS / script), str(KEYS)]
     log = goal.parent / f"{suite}.log"
     try:
