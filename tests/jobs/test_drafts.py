@@ -6,8 +6,14 @@ from decimal import Decimal
 
 import msgspec
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from clusters.clients.slurmrest.dialects import dialect_for
+from clusters.clients.slurmrest.dialects.submit import check_submit
 from clusters.clients.slurmrest.models import GpuRequest, SubmitRequest
+from jobs.parsing.options import OPTIONS
+from jobs.parsing.options.page import VERSIONS
 from jobs.services.amounts import Amounts, amounts_of
 from jobs.services.capacity import ClusterView, PartitionView
 from jobs.services.describe import of_draft, of_request
@@ -184,3 +190,39 @@ def test_of_several_partitions_one_that_fits_is_enough() -> None:
 )
 def test_what_a_request_can_use_is_told_before_it_is_sent(lines: str, expected: Amounts) -> None:
     assert amounts_of(draft(lines), view()) == expected
+
+
+_WORDS = st.sampled_from([option.written for option in OPTIONS] + [f"--{option.name}" for option in OPTIONS])
+_VALUES = st.one_of(
+    st.text(alphabet="0123456789:,-=@*+/[]()kKmMgG%.abcdefgpuABR ", max_size=14),
+    st.text(max_size=8),
+    st.sampled_from(
+        ["0", "1", "4294967296", "99999999999999999999", "1-2", "a100:2", "ALL", "NONE", "UNLIMITED"]
+    ),
+)
+_LINES = st.lists(
+    st.one_of(
+        _WORDS, st.tuples(st.sampled_from(OPTIONS), _VALUES).map(lambda pair: f"--{pair[0].name}={pair[1]}")
+    ),
+    max_size=6,
+)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@given(lines=_LINES, second=_LINES)
+@settings(max_examples=60)
+def test_any_lines_make_a_request_that_may_be_sent_or_are_refused(
+    version: str, lines: list[str], second: list[str]
+) -> None:
+    more = ["hetjob", *second] if second else []
+    try:
+        made = draft(*lines, *more, api=version, release="")
+    except DraftRefused as error:
+        assert error.fields
+        return
+    sent, _origins = assemble(made, account="fhada", home=HOME, mark="abcdefghijkl")
+    check_submit(sent, version)
+    body = msgspec.json.encode(dialect_for(version).encode_submit(sent))
+    assert b'"argv"' not in body
+    assert version != "v0.0.38" or b'"batch_features"' not in body
+    assert of_draft(made, view())
