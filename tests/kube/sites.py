@@ -135,6 +135,7 @@ def by_flux(kube_server: KubeServer) -> Profile:
         "gitops": server_of(kube_server),
         "delivery": {"controller": "flux"},
         "vcluster_gitops": {"public_address": kube_server.url, "kubernetes": "v1.35.6"},
+        "joined": {"by_hand": True},
         "slinky": {**SLINKY, "home": None},
     }
 
@@ -148,7 +149,7 @@ def by_flux(kube_server: KubeServer) -> Profile:
 
     return Profile(
         "Flux",
-        {"control_plane": "vcluster_gitops", "gitops": "gitops", "slurm": "slinky"},
+        {"control_plane": "vcluster_gitops", "nodes": "joined", "gitops": "gitops", "slurm": "slinky"},
         settings,
         vendors,
         spoilt,
