@@ -59,9 +59,10 @@ def read(cluster_id: UUID | str) -> int:
     now = clock.now()
     until = now + dt.timedelta(seconds=int(settings.CELERY_TASK_TIME_LIMIT)) + MARGIN
     free = Q(lease_until=None) | Q(lease_until__lt=now)
-    if not HistoryCursor.objects.filter(free, cluster=cluster_id, next_at__lte=now).update(lease_until=until):
+    rows = HistoryCursor.objects.filter(cluster_id=cluster_id)
+    if not rows.filter(free, next_at__lte=now).update(lease_until=until):
         return 0
-    cursor = HistoryCursor.objects.select_related("cluster__slurm", "cluster__site").get(cluster=cluster_id)
+    cursor = rows.select_related("cluster__slurm", "cluster__site").get()
     try:
         return _read(cursor, now)
     except (OutsideError, WrongState) as error:

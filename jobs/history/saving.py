@@ -115,7 +115,7 @@ def _new_row(
         name=record.name[:1024],
         user_name=record.user[:64],
         partition=record.partition[:200],
-        submit_time=moment(record.submit_time),
+        submit_time=moment(record.submit_time) or read_at,
         observed_at=read_at,
         **_columns(record),
     )

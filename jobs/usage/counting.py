@@ -12,10 +12,10 @@ import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any
+from typing import Any, cast
 
 from django.db import connection
-from django.db.models import Case, DateTimeField, F, Q, Value, When
+from django.db.models import Case, DateTimeField, F, Q, QuerySet, Value, When
 from django.db.models.functions import Coalesce, Greatest, Least
 
 from jobs.models import ACTIVE_STATES, Job
@@ -123,7 +123,7 @@ def _run(asked: Question, keys: str, groups: str) -> list[Any]:
     jobs, parameters = _jobs(asked, end)
     with connection.cursor() as cursor:
         cursor.execute(_PARTS.format(jobs=jobs, keys=keys, groups=groups), parameters)
-        return cursor.fetchall()
+        return list(cursor.fetchall())
 
 
 def _jobs(asked: Question, end: dt.datetime) -> tuple[str, Sequence[Any]]:
@@ -133,7 +133,7 @@ def _jobs(asked: Question, end: dt.datetime) -> tuple[str, Sequence[Any]]:
     rows = rows.filter(Q(state__in=RAN) | Q(end_time__gt=since) | Q(end_time=None))
     if asked.cluster is not None:
         rows = rows.filter(cluster=asked.cluster)
-    rows = rows.annotate(
+    ran = rows.annotate(
         # of a job that runs, end_time is when its limit ends
         began=Greatest("start_time", Value(since, output_field=DateTimeField())),
         ended=Case(
@@ -141,9 +141,9 @@ def _jobs(asked: Question, end: dt.datetime) -> tuple[str, Sequence[Any]]:
             default=Least(Coalesce("end_time", "observed_at"), Value(end, output_field=DateTimeField())),
         ),
     )
-    rows = rows.filter(began__lt=F("ended")).order_by()
+    ran = ran.filter(began__lt=F("ended")).order_by()
     names = ("id", *_JOB, "gpus", "cpus", "began", "ended")
-    inner, parameters = rows.values_list(*names).query.sql_with_params()
+    inner, parameters = cast("QuerySet[Any]", ran).values_list(*names).query.sql_with_params()
     return f"SELECT * FROM ({inner}) AS seen ({', '.join(names)})", parameters  # noqa: S608 -- Django's own
 
 
