@@ -157,7 +157,7 @@ def _laid_out(values: Values, least: int, layout: list[int | None]) -> int:
 def _least(values: Values) -> int | None:
     """The least number of nodes: as told, else as many as are named."""
     told = number(values, "nodes")
-    named = count_hosts(str(values.get("nodelist") or ""))
+    named = len(hosts_of(str(values.get("nodelist") or "")))
     return max(told or 0, named) or None
 
 
@@ -181,15 +181,15 @@ def _cpus(values: Values, tasks: int) -> int:
     return tasks * (number(values, "cpus_per_task") or 1)
 
 
-def count_hosts(text: str) -> int:
-    """How many nodes a host list names: 5 for n1,n[3-5],m7; 0 for a text that cannot be read."""
+def hosts_of(text: str) -> set[str]:
+    """The nodes that a host list names: n1, n3 and n4 for n1,n[3-4]; none for a text that cannot be read."""
     hosts: set[str] = set()
     try:
         for part in _outside_brackets(node_names(text) or ""):
             hosts.update(_expand(part))
     except ValueError:
-        return 0
-    return len(hosts)
+        return set()
+    return hosts
 
 
 def _outside_brackets(text: str) -> list[str]:

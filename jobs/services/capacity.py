@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 
@@ -10,7 +11,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from clusters.models import Cluster, Node, NodePool, SlurmEndpoint, StepState
-from jobs.models import Partition
+from jobs.models import Inventory, Partition
 from jobs.parsing.numbers import short
 from jobs.parsing.options.table import Target
 
@@ -59,6 +60,9 @@ class ClusterView:
     unreachable_since: dt.datetime | None = None
     api: str = ""  # "v0.0.38"
     release: str = ""  # "22.05.8"
+    node_names: frozenset[str] = frozenset()  # empty: not looked at
+    reservations: frozenset[str] | None = None  # None: not looked at
+    licenses: Mapping[str, int] | None = None  # all there are of each; None: not looked at
 
     @property
     def target(self) -> Target:
@@ -81,6 +85,7 @@ def view_of(cluster: Cluster) -> ClusterView:
     """From the rows of the last look."""
     nodes = list(Node.objects.filter(cluster=cluster))
     prices = dict(NodePool.objects.filter(cluster=cluster).values_list("name", "price_per_hour"))
+    inventory = Inventory.objects.filter(cluster=cluster).first()
     endpoint = SlurmEndpoint.objects.filter(cluster=cluster).first()
     return ClusterView(
         partitions=tuple(
@@ -92,6 +97,9 @@ def view_of(cluster: Cluster) -> ClusterView:
         unreachable_since=endpoint.unreachable_since if endpoint else None,
         api=endpoint.api_version if endpoint else "",
         release=endpoint.release if endpoint else "",
+        node_names=frozenset(node.name for node in nodes),
+        reservations=frozenset(one["name"] for one in inventory.reservations) if inventory else None,
+        licenses={one["name"]: one["total"] for one in inventory.licenses} if inventory else None,
     )
 
 

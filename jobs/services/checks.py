@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 
+from django.utils.text import format_lazy
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
+from django.utils.translation import gettext_lazy, ngettext
 
 from clusters.clients.slurmrest.models import GpuRequest, Unlimited
 from jobs.parsing.array import parse_array
+from jobs.parsing.client import hosts_of
 from jobs.parsing.gpus import wanted_gpus
 from jobs.parsing.memory import show_memory
 from jobs.parsing.refusal import Refusal
 from jobs.parsing.time_limit import show_time_limit
 from jobs.services.capacity import ClusterView, PartitionView
+from portal.lib.types import Words
 
 Problems = Iterator[tuple[str, str]]
+_LICENSE = re.compile(r"([^\s,;|:=@]+)(?:@[^\s,;|:=]+)?(?:[:=](\d{1,9}))?", re.ASCII)
 
 
 def check(values: Mapping[str, object], view: ClusterView) -> dict[str, str]:
     """Field to message; empty when nothing speaks against it. Free capacity is no reason: a job may wait."""
-    problems = dict(_memory_kinds(values)) | dict(_array(values, view))
+    problems = dict(_memory_kinds(values)) | dict(_array(values, view)) | dict(_names(values, view))
     if not view.partitions:
         return problems
     named = values.get("partition")
@@ -35,6 +40,31 @@ def check(values: Mapping[str, object], view: ClusterView) -> dict[str, str]:
     # of several partitions the first that fits is taken, so a reason holds if it holds in each of them
     found = [_in_partition(values, partition) for partition in chosen if partition is not None]
     return problems | (found[-1] if all(found) else {})
+
+
+def notes(values: Mapping[str, object], view: ClusterView) -> Iterator[Words]:
+    """What the cluster did not have when it was looked at; it may have it by now: no reason to stop."""
+    named = values.get("reservation")
+    if view.reservations is not None and isinstance(named, str):
+        for name in sorted(set(named.split(",")) - view.reservations):
+            told = gettext_lazy("No reservation {name} was there when the cluster was last looked at.")
+            yield format_lazy(told, name=name)
+    wanted = values.get("licenses")
+    if view.licenses is not None and isinstance(wanted, str):
+        for name, count in _LICENSE.findall(wanted):
+            there = view.licenses.get(name, 0)
+            if there < int(count or 1):
+                told = gettext_lazy("There were {there} licences {name} when the cluster was last looked at.")
+                yield format_lazy(told, there=there, name=name)
+
+
+def _names(values: Mapping[str, object], view: ClusterView) -> Problems:
+    """Nodes that are named and are not there."""
+    for field in ("nodelist", "exclude"):
+        named = hosts_of(str(values.get(field) or ""))
+        if view.node_names and (unknown := named - view.node_names):
+            told = _("There is no node %(name)s here.")
+            yield field, told % {"name": ", ".join(sorted(unknown)[:5])}
 
 
 def _in_partition(values: Mapping[str, object], partition: PartitionView) -> dict[str, str]:

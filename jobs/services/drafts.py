@@ -18,7 +18,7 @@ from jobs.parsing.refusal import Refusal
 from jobs.parsing.sbatch import Directives, Found, Problem, read_directives
 from jobs.parsing.script import Script, parse_script, parse_upload, wrap
 from jobs.services.capacity import ClusterView
-from jobs.services.checks import check
+from jobs.services.checks import check, notes
 from portal.lib.errors import BadInput
 from portal.lib.types import Words
 
@@ -96,7 +96,11 @@ def read_draft(typed: Typed, view: ClusterView) -> Draft:
         origins=origins,
         script=script.text,
         environment=environment,
-        notes=(*script.notes, *(format_lazy("{}", note) for note in directives.notes)),
+        notes=(
+            *script.notes,
+            *(format_lazy("{}", note) for note in directives.notes),
+            *(note for part in (values, *more) for note in notes(part, view)),
+        ),
         more=more,
         export=rule if isinstance(rule, Export) else None,
         login_environment=bool(special["get_user_env"]),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from decimal import Decimal
 
 import msgspec
@@ -170,6 +171,31 @@ def test_what_cannot_be_is_named_with_its_line(lines: str, field: str, told: str
     message = refused(lines)[field]
     assert told in message
     assert "line 2" in message
+
+
+def test_names_are_checked_against_what_was_last_seen() -> None:
+    seen = dataclasses.replace(
+        view(),
+        node_names=frozenset({"n1", "n2"}),
+        reservations=frozenset({"school"}),
+        licenses={"matlab": 4},
+    )
+
+    def read(line: str) -> Draft:
+        return read_draft(Typed(script=f"#!/bin/bash\n#SBATCH {line}\n"), seen)
+
+    with pytest.raises(DraftRefused) as caught:
+        read("--nodelist=n[1-3] --exclude=m1")
+    assert caught.value.fields["nodelist"].startswith("There is no node n3 here.")
+    assert caught.value.fields["exclude"].startswith("There is no node m1 here.")
+    assert read("--nodelist=n[1-2] --reservation=school -L matlab:4").notes == ()
+    told = [str(note) for note in read("--reservation=school,course -L matlab:5,fluent").notes]
+    assert told == [
+        "No reservation course was there when the cluster was last looked at.",
+        "There were 4 licences matlab when the cluster was last looked at.",
+        "There were 0 licences fluent when the cluster was last looked at.",
+    ]
+    assert draft("--nodelist=n9 --reservation=course -L matlab:5").notes == ()
 
 
 def test_of_several_partitions_one_that_fits_is_enough() -> None:
