@@ -163,7 +163,8 @@ def capacity_bars(site: Site) -> list[JSONDict]:
     names = dict(Flavor.objects.values_list("pk", "name"))
     bars = []
     for (_site, flavor), found in capacity([site]).items():
-        bars.append({"flavor": names[flavor], "parts": parts_of(found), "total": found.total})
+        told = {"total": found.total, "seen_at": found.seen_at}
+        bars.append({"flavor": names[flavor], "parts": parts_of(found), **told})
     return sorted(bars, key=lambda bar: str(bar["flavor"]))
 
 

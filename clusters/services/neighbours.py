@@ -64,7 +64,7 @@ def _neighbours(strangers: Iterable[Cluster], authorities: bytes) -> Iterable[Ne
             yield Neighbour(one.external_name, ways.get(one.pk), slurm)
 
 
-def _opened(sealed: bytes) -> bytes | None:
+def _opened(sealed: bytes | memoryview) -> bytes | None:
     """Another cluster's broken seal is that cluster's trouble."""
     try:
         return unseal(bytes(sealed))

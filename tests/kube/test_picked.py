@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 from django.test import Client
+from django.urls import reverse
 
 from clusters.clients.kube.models import Ref
 from clusters.drivers.vcluster_nodes.claims import NODE_TYPE
@@ -32,7 +33,7 @@ from portal.lib.errors import BadInput
 from tenants.models import Tenant
 from tests.builders import actor_for, make_tenant, sign_in
 from tests.cases import case
-from tests.clusters.builders import approve, owner_of, resize
+from tests.clusters.builders import approve, operator, owner_of, resize
 from tests.clusters.test_order_form import sent
 from tests.kube import picking
 from tests.kube.picking import AutoNodes
@@ -143,6 +144,10 @@ def test_a_platform_that_does_not_answer_leaves_what_was_seen(
     )
     site_facts.learn(str(site.pk))
     assert SiteStock.objects.get().seen_at == before.seen_at
+    who = operator().user
+    assert who is not None
+    page = sign_in(Client(), who).get(reverse("admin:clusters_site_change", args=[site.pk]))
+    assert "its stock was read" in page.content.decode()
     Site.objects.filter(pk=site.pk).update(drivers={**site.drivers, "machines": "metal3", "nodes": ""})
     site_facts.learn(str(site.pk))
     assert not SiteStock.objects.exists()

@@ -85,7 +85,8 @@ def test_a_machine_in_two_places_is_an_alarm() -> None:
 
 
 def test_slurm_tells_machines_by_their_own_names() -> None:
-    assert machines.seen_by_slurm({"slurm": {"nodes": "n1=gpu-1,gpu-2"}}) == {"gpu-1", "gpu-2"}
+    found = machines.seen_by_slurm({"slurm": {"nodes": "n1=gpu-1,gpu-2"}})
+    assert found == frozenset({"gpu-1", "gpu-2"})
 
 
 def test_silence_is_neither_a_refusal_nor_an_acceptance() -> None:
@@ -109,10 +110,11 @@ def test_every_sentence_is_known_to_the_page() -> None:
 
 
 class Kept:
-    """A context whose secrets are kept, and which counts looks around."""
+    """A context whose secrets are kept."""
 
     def __init__(self, around: Around, facts: Mapping[str, Any]) -> None:
-        self.around, self.looks, known = around, 0, {}
+        self.around = around
+        known: dict[str, bytes] = {}
         self.ctx = StepContext(
             spec=SPEC, facts=facts, secrets=known, keep=lambda name, value, _: known.update({name: value})
         )
