@@ -142,7 +142,8 @@ def _initial(request: TenantRequest) -> JSONDict:
     chosen = job_templates.choose(request.actor, request.GET.get("template", ""))
     if chosen is None:
         return initial | {"script": "#!/bin/bash\n\n"}
-    answers = {name.removeprefix("p."): value for name, value in request.GET.items() if name.startswith("p.")}
+    given = request.GET.items()
+    answers = {name.removeprefix("p."): str(value) for name, value in given if name.startswith("p.")}
     return initial | job_templates.filled(chosen, answers)
 
 
