@@ -8,7 +8,7 @@ from functools import partial
 from typing import Final
 
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy as lazy
+from django.utils.translation import gettext_lazy
 
 from clusters.clients.slurmrest.changes import CannotAsk, JobChanges
 from clusters.clients.slurmrest.models import JobRecord, Limit
@@ -41,18 +41,18 @@ def _at_once(text: str) -> int | None:
 
 # name in forms and in the API -> (label, how it is read)
 FIELDS: Final[Mapping[str, tuple[Words, Reader]]] = {
-    "time_limit_minutes": (lazy("Time limit"), READERS["time_limit_minutes"]),
-    "partition": (lazy("Partition"), READERS["partition"]),
-    "name": (lazy("Name"), READERS["name"]),
-    "comment": (lazy("Comment"), READERS["comment"]),
-    "nodes": (lazy("Nodes"), READERS["nodes"]),
-    "memory_mib": (lazy("Memory per node"), READERS["memory_mib"]),
-    "qos": (lazy("QOS"), READERS["qos"]),
-    "reservation": (lazy("Reservation"), parse_word),
-    "dependency": (lazy("Dependency"), READERS["dependency"]),
-    "begin": (lazy("Not before"), parse_moment),
-    "nice": (lazy("Nice"), _nice),
-    "array_throttle": (lazy("Tasks at once"), _at_once),
+    "time_limit_minutes": (gettext_lazy("Time limit"), READERS["time_limit_minutes"]),
+    "partition": (gettext_lazy("Partition"), READERS["partition"]),
+    "name": (gettext_lazy("Name"), READERS["name"]),
+    "comment": (gettext_lazy("Comment"), READERS["comment"]),
+    "nodes": (gettext_lazy("Nodes"), READERS["nodes"]),
+    "memory_mib": (gettext_lazy("Memory per node"), READERS["memory_mib"]),
+    "qos": (gettext_lazy("QOS"), READERS["qos"]),
+    "reservation": (gettext_lazy("Reservation"), parse_word),
+    "dependency": (gettext_lazy("Dependency"), READERS["dependency"]),
+    "begin": (gettext_lazy("Not before"), parse_moment),
+    "nice": (gettext_lazy("Nice"), _nice),
+    "array_throttle": (gettext_lazy("Tasks at once"), _at_once),
 }
 WHILE_IT_RUNS: Final = ("time_limit_minutes", "name", "comment")
 OF_ARRAYS: Final = ("array_throttle",)

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy as lazy
+from django.utils.translation import gettext_lazy
 
 from clusters.clients.slurmrest import errors
 from jobs.models import ACTIVE_STATES, Job
@@ -58,15 +58,15 @@ class Result(enum.Enum):
 
 
 _LABELS = {
-    Result.DONE: lazy("Done"),
-    Result.WITH_OTHER: lazy("Done with another one"),
-    Result.ENDED: lazy("Already ended"),
-    Result.NOT_POSSIBLE: lazy("Not possible"),
-    Result.NOT_PERMITTED: lazy("Not permitted"),
-    Result.NOT_FOUND: lazy("Not found"),
-    Result.UNCLEAR: lazy("Not known"),
-    Result.UNREACHABLE: lazy("Cluster does not answer"),
-    Result.NOT_TRIED: lazy("Not tried"),
+    Result.DONE: gettext_lazy("Done"),
+    Result.WITH_OTHER: gettext_lazy("Done with another one"),
+    Result.ENDED: gettext_lazy("Already ended"),
+    Result.NOT_POSSIBLE: gettext_lazy("Not possible"),
+    Result.NOT_PERMITTED: gettext_lazy("Not permitted"),
+    Result.NOT_FOUND: gettext_lazy("Not found"),
+    Result.UNCLEAR: gettext_lazy("Not known"),
+    Result.UNREACHABLE: gettext_lazy("Cluster does not answer"),
+    Result.NOT_TRIED: gettext_lazy("Not tried"),
 }
 
 

@@ -130,11 +130,17 @@ def jobs_act(request: TenantRequest) -> HttpResponse:
         "missing": len(keys) - len(rows),
         "also": sorted({told for row in rows if (told := acts.ends_also(row, whole=True))}),
         "why": sorted({told for row in rows if (told := acts.why_not(request.actor, row.cluster, wanted))}),
-        "question": str(wanted.many).format(count=len(rows)),
+        "question": _question(wanted, rows),
         "signals": SIGNALS if wanted.name == CANCEL else (),
         "back": back,
     }
     return render(request, "jobs/act_many.html", context)
+
+
+def _question(act: Act, rows: Sequence[Job]) -> str:
+    if len(rows) == 1:
+        return str(act.question).format(job=rows[0].line_label)
+    return str(act.many).format(count=len(rows))
 
 
 def _results(act: Act, outcomes: Sequence[selections.Outcome], back: str) -> dict[str, object]:
