@@ -164,11 +164,14 @@ def many_offers(actor: Actor, cluster: Cluster) -> list[Offer]:
     return _offers(actor, cluster, [act for act in ACTS.values() if act.name != CHANGE])
 
 
-def why_not(actor: Actor, cluster: Cluster, act: Act) -> str:
-    """Why this actor cannot do it in this cluster, whatever the job; "" if it can be tried."""
+def why_not(actor: Actor, cluster: Cluster, act: Act, *, absent: str | None = None) -> str:
+    """Why this actor cannot do it in this cluster, whatever the job; "" if it can be tried.
+
+    `absent` is why the cluster has no console, where that is known already.
+    """
     if act.as_administrator and not may(actor, Action.ACT_ON_ANY_JOB):
         return _("Only the tenant's admins may do this.")
-    if act.by_console and (why := consoles.why_absent(cluster)):
+    if act.by_console and (why := consoles.why_absent(cluster) if absent is None else absent):
         return why
     if act.name == "top" and not consoles.may_top(cluster.site):
         return _("This site does not let members reorder their jobs.")
@@ -194,8 +197,9 @@ def ends_also(job: Job, *, whole: bool = False) -> str:
 
 def _offers(actor: Actor, cluster: Cluster, acts: list[Act]) -> list[Offer]:
     found = []
+    absent = consoles.why_absent(cluster) if any(act.by_console for act in acts) else ""
     for act in acts:
-        why = why_not(actor, cluster, act)
+        why = why_not(actor, cluster, act, absent=absent)
         if not (why and act.as_administrator and not may(actor, Action.ACT_ON_ANY_JOB)):
             found.append(Offer(act, not why, why))
     return found

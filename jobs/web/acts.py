@@ -129,12 +129,18 @@ def jobs_act(request: TenantRequest) -> HttpResponse:
         "more": max(0, len(rows) - FEW),
         "missing": len(keys) - len(rows),
         "also": sorted({told for row in rows if (told := acts.ends_also(row, whole=True))}),
-        "why": sorted({told for row in rows if (told := acts.why_not(request.actor, row.cluster, wanted))}),
+        "why": _why_not(request.actor, wanted, rows),
         "question": _question(wanted, rows),
         "signals": SIGNALS if wanted.name == CANCEL else (),
         "back": back,
     }
     return render(request, "jobs/act_many.html", context)
+
+
+def _why_not(actor: Actor, act: Act, rows: Sequence[Job]) -> list[str]:
+    """Each reason once, and each cluster is asked about once."""
+    clusters = {row.cluster_id: row.cluster for row in rows}
+    return sorted({told for cluster in clusters.values() if (told := acts.why_not(actor, cluster, act))})
 
 
 def _question(act: Act, rows: Sequence[Job]) -> str:
