@@ -93,9 +93,9 @@ class Filter:
         return bool(self.as_query().keys() - {"sort"})
 
     @property
-    def has_more(self) -> bool:
-        """Whether something is chosen among what is folded away in the form."""
-        return bool(self.as_query().keys() - {"state", "cluster", "text"})
+    def more(self) -> int:
+        """How much is chosen among what is folded away in the form."""
+        return len(self.as_query().keys() - {"state", "cluster", "text"})
 
     @property
     def since_at(self) -> dt.datetime | None:

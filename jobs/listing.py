@@ -10,11 +10,11 @@ import binascii
 import datetime as dt
 import json
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from django.db.models import CharField, DateTimeField, F, IntegerField, Q, UUIDField, Value
+from django.db.models import CharField, DateTimeField, F, IntegerField, Q, Sum, UUIDField, Value
 from django.db.models.expressions import Combinable
 from django.db.models.functions import Coalesce, Left
 
@@ -75,6 +75,21 @@ def list_queue(
     if wanted.sort:
         return _sorted_page(rows, wanted.sort, after, size)
     return _page(rows, SEGMENTS[:2], state, after, size)
+
+
+def add_sets(rows: Iterable[Job]) -> None:
+    """GPUs of a het job's line are those of all its parts; for rows that were found through the door."""
+    sets = {(row.cluster_id, row.het_job_id): row for row in rows if row.het_job_id and row.group_states}
+    if not sets:
+        return
+    found = Job.objects.filter(
+        cluster_id__in={cluster for cluster, _ in sets}, het_job_id__in={number for _, number in sets}
+    )
+    for cluster, number, gpus in (
+        found.values_list("cluster_id", "het_job_id").annotate(all=Sum("gpus")).order_by()
+    ):
+        if row := sets.get((cluster, number)):
+            row.gpus = gpus
 
 
 def _narrowed(

@@ -12,7 +12,7 @@ from rest_framework.response import Response
 
 from clusters.models import Cluster
 from jobs.models import SavedView
-from jobs.services import views as service
+from jobs.services import saved_views as service
 from tenants.api.paging import keyset_page, page_of
 from tenants.api.serializers import PageQuery
 from tenants.api.views import TenantApi, operation, read_body, read_query

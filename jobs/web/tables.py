@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from django.db.models import Sum
 from django.urls import reverse
 
 from clusters.models import Cluster
 from jobs import filters
 from jobs.filters import COLUMNS, Filter, usual_columns, write_query
-from jobs.listing import Page
-from jobs.models import Job, Partition
-from jobs.services import acts, views
+from jobs.listing import Page, add_sets
+from jobs.models import Partition
+from jobs.services import acts, saved_views
 from portal.lib.types import JSONDict, Words
 from tenants.actor import Actor
 from tenants.models import Membership
@@ -53,21 +51,6 @@ def table_context(
     }
 
 
-def add_sets(rows: Iterable[Job]) -> None:
-    """GPUs of a het job's line are those of all its parts."""
-    sets = {(row.cluster_id, row.het_job_id): row for row in rows if row.het_job_id and row.group_states}
-    if not sets:
-        return
-    found = Job.objects.filter(
-        cluster_id__in={cluster for cluster, _ in sets}, het_job_id__in={number for _, number in sets}
-    )
-    for cluster, number, gpus in (
-        found.values_list("cluster_id", "het_job_id").annotate(all=Sum("gpus")).order_by()
-    ):
-        if row := sets.get((cluster, number)):
-            row.gpus = gpus
-
-
 def select_context(actor: Actor) -> JSONDict:
     """Whether rows can be ticked: the same for everyone of a role, what may be done is seen then."""
     return {"may_select": may(actor, Action.ACT_ON_OWN_JOB)}
@@ -93,9 +76,9 @@ def form_context(
         "sorts": filters.SORTS.items(),
         "columns": [(name, word, name in columns) for name, word in COLUMNS.items()],
         "most_columns": filters.MOST_COLUMNS,
-        "has_more": wanted.has_more or columns != usual_columns(everyone=everyone),
+        "more": wanted.more + (columns != usual_columns(everyone=everyone)),
         "query": query,
-        "views": views.of_list(actor, cluster, query),
+        "views": saved_views.of_list(actor, cluster, query),
         "selection": _selection(actor, cluster),
         "bare_url": _bare(actor, wanted, cluster),
     }

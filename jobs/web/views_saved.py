@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST
 
 from clusters.models import Cluster
-from jobs.services import views as service
+from jobs.services import saved_views as service
 from portal.lib.errors import BadInput
 from tenants.scoping import get_visible
 from tenants.web import TenantRequest, in_tenant

@@ -159,3 +159,43 @@ def test_an_order_on_paper_has_moments_and_no_buttons(
     assert re.search(r"20\d\d", page.locator(".page-sub time").evaluate(shown))
     shots.FOLDER.mkdir(exist_ok=True)
     page.screenshot(path=shots.FOLDER / "order-on-paper.png", full_page=True)
+
+
+def test_ticks_outlive_a_live_swap_and_only_they_are_acted_on(scene: Scene, new_person: NewPerson) -> None:
+    base, facts, people = scene
+    someone = new_person(base)
+    someone.enter(str(people["ada"]["cookies"][0]["value"]))
+    page = someone.page
+    page.goto(reverse("jobs", kwargs={"tenant": facts["tenant"]}) + "?who=everyone")
+    ticks = page.locator("tbody input[type=checkbox]")
+    expect(page.locator("#selection")).to_be_hidden()
+    ticks.first.check()
+    expect(page.get_by_text("1 selected")).to_be_visible()
+    page.evaluate(
+        """() => {
+            const region = document.querySelector("[data-region]");
+            region.dataset.old = "";
+            region.removeAttribute("hx-headers");  // as if something had changed
+            document.body.dispatchEvent(new Event("poll"));
+        }"""
+    )
+    expect(page.locator("[data-region][data-old]")).to_have_count(0)
+    expect(ticks.first).to_be_checked()
+    expect(page.get_by_text("1 selected")).to_be_visible()
+    page.get_by_role("button", name="Hold", exact=True).click()
+    expect(page.get_by_role("heading", level=1)).to_contain_text("Hold")
+
+
+def test_arrow_keys_walk_through_the_cells_of_an_array(scene: Scene, new_person: NewPerson) -> None:
+    base, facts, people = scene
+    someone = new_person(base)
+    someone.enter(str(people["ada"]["cookies"][0]["value"]))
+    page = someone.page
+    page.goto(reverse("job-tasks", kwargs={"tenant": facts["tenant"], "pk": facts["array large"]}))
+    expect(page.locator('[data-cells] a[tabindex="0"]')).to_have_count(1)
+    page.locator("[data-cells] a").first.focus()
+    for key, number in (("ArrowRight", 1), ("End", 499), ("ArrowLeft", 498), ("Home", 0), ("ArrowRight", 1)):
+        page.keyboard.press(key)
+        expect(page.locator(f"#cell-{number}")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", level=1)).to_contain_text("_1")

@@ -10,7 +10,7 @@ from django.test import Client
 
 from clusters.models import Cluster
 from jobs.models import SavedView
-from jobs.services import views
+from jobs.services import saved_views as views
 from portal.lib.errors import BadInput, WrongState
 from tenants.models import AuditEvent, Role, Tenant, User
 from tests.builders import actor_for, make_member, make_tenant, sign_in
