@@ -95,6 +95,13 @@ SAID: tuple[str, ...] = (
     _("The Platform still takes back {0}."),
     _("The Platform has too few machines free: {0}."),
     _("The Platform gives no plain command to join with yet."),
+    _(
+        "Still to join: {0}. Run what `manage.py join_command` prints on each of them, with --node-name and"
+        " the machine's name."
+    ),
+    _("Still to join: {0}."),
+    _("Not ready yet: {0}."),
+    _("{0} is in pool {1}, wanted {2}."),
     _("The Platform has no kubeconfig of the cluster yet."),
     _("The Platform's licence does not have what the template needs: {0}."),
     _("Choose another template in the site's settings, or extend the licence."),
