@@ -91,9 +91,9 @@ class LongQueue:
 
 
 @contextmanager
-def long_queue() -> Iterator[LongQueue]:
-    """Daemons, and rows that point at them."""
-    with slurm_lab(members=3, more=MORE) as lab:
+def long_queue(*, release: str = "bookworm", console: bool = True) -> Iterator[LongQueue]:
+    """Daemons of a release, and rows that point at them."""
+    with slurm_lab(members=3, more=MORE, release=release) as lab:
         tenant = make_tenant("Long Queue Lab")
         member = make_member(tenant, Role.MEMBER)
         cluster = make_cluster(tenant)
@@ -112,8 +112,9 @@ def long_queue() -> Iterator[LongQueue]:
         StepState.objects.create(
             cluster=cluster, name="slurm", position=3, status=StepStatus.READY, facts=facts
         )
-        cluster.site.drivers = {**cluster.site.drivers, "slurm": "local"}
-        cluster.site.save(update_fields=["drivers"])
+        if console:
+            cluster.site.drivers = {**cluster.site.drivers, "slurm": "local"}
+            cluster.site.save(update_fields=["drivers"])
         yield LongQueue(lab, cluster, member)
 
 

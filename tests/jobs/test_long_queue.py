@@ -10,14 +10,14 @@ from django.core.cache import cache
 
 from jobs.models import Job
 from jobs.observer import sources, whole
-from jobs.observer.look import CONSOLE
+from jobs.observer.look import CONSOLE, STATES
 from tests.jobs.long_queue import LongQueue, long_queue, until
 
 pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True)]
 WATCHED, WHOLE = 5.0, 20.0  # seconds; three and ten of them are the pace, the rest is a busy machine
 
 
-def follow(queue: LongQueue, count: int, *, watched: float, all_of_it: float) -> None:
+def follow(queue: LongQueue, count: int, *, watched: float, all_of_it: float, source: str = CONSOLE) -> None:
     """Fill, observe, and change one job that is watched and one that is not."""
     queue.fill(count)
     mine = queue.submit(name="watched")
@@ -26,7 +26,7 @@ def follow(queue: LongQueue, count: int, *, watched: float, all_of_it: float) ->
         rows = Job.objects.filter(cluster=queue.cluster)
         until(lambda: rows.count() == count + 1, seconds=30 + count / 200, what="all are rows")
         endpoints = type(queue.cluster.slurm).objects.filter(cluster=queue.cluster)
-        until(lambda: endpoints.get().source == CONSOLE, what="it is known as a whole")
+        until(lambda: endpoints.get().source == source, what="it is known as a whole")
         until(lambda: queue.state(mine) == "RUNNING", what="it runs")
         other = rows.filter(name="held 3").get().slurm_job_id
         queue.watch(mine)
@@ -46,3 +46,10 @@ def test_watched_jobs_are_on_time_whatever_the_queue(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(whole, "EVERY", dt.timedelta(seconds=3))
     with long_queue() as queue:
         follow(queue, 300, watched=WATCHED, all_of_it=WHOLE)
+
+
+def test_without_a_console_a_newer_slurm_is_followed_by_its_states(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sources, "MOST_LISTED", 60)
+    monkeypatch.setattr(whole, "EVERY", dt.timedelta(seconds=3))
+    with long_queue(release="trixie", console=False) as queue:
+        follow(queue, 100, watched=WATCHED, all_of_it=WHOLE, source=STATES)
