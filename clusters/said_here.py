@@ -212,4 +212,11 @@ SAID: tuple[str, ...] = (
     _("Mend or replace them, then retry."),
     _("Slurm refused this. This release does not say why."),
     _("slurmrestd could not read the request."),
+    _(
+        "Still to join: {0}. Run what `manage.py join_command` prints on each of them,"
+        " with --node-name and the machine's name."
+    ),
+    _("{0} is in pool {1}, wanted {2}."),
+    _("Not ready yet: {0}."),
+    _("Still to join: {0}."),
 )

@@ -35,8 +35,8 @@ def detail(component: str, reason: str, stored: str) -> str:
     """Why a step is as it is, for a tenant; "" where there is nothing to say."""
     if reason in FOR_TENANTS or (is_own(component) and reason not in INSIDE):
         return explain(reason, stored)
-    if not reason and not stored:
-        return ""
+    if not reason:
+        return ""  # all is well: what a driver says of it is for operators
     return sentence_of(reason) or _("Operators see the details.")
 
 

@@ -6,7 +6,7 @@ import pytest
 from django.test import Client
 from django.utils import translation
 
-from clusters import plans, reasons, words
+from clusters import plans, reasons, told, words
 from clusters.models import Cluster, Order, StepState, StepStatus
 from clusters.provisioning import engine
 from clusters.services.clusters import terminate_cluster
@@ -167,3 +167,9 @@ def test_a_label_within_a_sentence_keeps_its_nouns() -> None:
     assert words.in_a_sentence("Waiting for approval") == "waiting for approval"
     with translation.override("de"):
         assert words.in_a_sentence("Freigabe") == "Freigabe"
+
+
+def test_of_a_vendors_step_that_is_well_a_tenant_is_told_nothing() -> None:
+    assert told.detail("Netris", "", "VPC vpc-7 on leaf-3") == ""
+    assert told.detail("Netris", "SomethingNew", "leaf-3") == "Operators see the details."
+    assert told.detail("Slurm", "", "Heard from so far: 1 of 2.") == "Heard from so far: 1 of 2."

@@ -67,6 +67,7 @@ def test_the_folder_of_a_living_run_is_not_swept(tmp_path: Path) -> None:
     assert folder.exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("variable", "code"), [("true", 1), ("", 0)])
 def test_a_skip_fails_the_run_in_ci_only(tmp_path: Path, variable: str, code: int) -> None:
     (tmp_path / "test_it.py").write_text(SKIPPED)

@@ -30,7 +30,7 @@ from tests.fixtures.servers import die_with_parent
 from tests.sockets import Socket
 
 RECOVERS = 30.0  # seconds: by then a page would ask by itself
-pytestmark = [pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 
 
 class Private:

@@ -84,6 +84,7 @@ def page(*names: str, more: str = "") -> Reply:
     )
 
 
+@pytest.mark.slow
 def test_a_list_is_whole_or_an_error(script: Script) -> None:
     replies(script, page("a", more="x"), page("b"))
     assert [found["metadata"]["name"] for found in script.client().list(SETS)] == ["a", "b"]

@@ -261,6 +261,7 @@ def fill(cluster: Cluster, alice: User, midnight: dt.datetime, count: int) -> No
     Job.objects.bulk_create(jobs, batch_size=1000)
 
 
+@pytest.mark.matrix
 def test_more_jobs_need_no_more_queries_and_hardly_more_time(
     cluster: Cluster, alice: User, tenant: Tenant, midnight: dt.datetime, client: Client
 ) -> None:
