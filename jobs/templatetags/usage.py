@@ -9,20 +9,21 @@ from jobs.history.models import JobUse
 from jobs.usage.advice import advice_of
 
 register = template.Library()
+NOTHING = "\N{EN DASH}"
 
 
 @register.filter
 def percent(value: float | None) -> str:
     """A share as people read it: 3.4 %, 57 %."""
     if value is None:
-        return "–"
+        return NOTHING
     return f"{number_format(value, 1 if value < 10 else 0)}\N{NO-BREAK SPACE}%"
 
 
 @register.filter
 def hours(value: float | None) -> str:
     """Hours with one place."""
-    return "–" if value is None else number_format(value, 1, force_grouping=True)
+    return NOTHING if value is None else number_format(value, 1, force_grouping=True)
 
 
 @register.filter

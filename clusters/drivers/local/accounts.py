@@ -22,6 +22,7 @@ from clusters.drivers.local import (
     folder,
     names,
     slurm_plan,
+    unix,
 )
 from clusters.drivers.local.accounting_books import Books
 from clusters.drivers.local.accounting_store import BOOKS
@@ -51,7 +52,7 @@ class _Seen:
         return [
             account
             for account in spec.accounts
-            if account.active and self.users.get(account.name) not in _levels(account)
+            if _is_there(account) and self.users.get(account.name) not in _levels(account)
         ]
 
     def leaving(self, spec: ClusterSpec) -> list[str]:
@@ -64,7 +65,8 @@ class AccountsStep:
 
     name = "accounts"
     component = "Slurm"
-    needs: tuple[str, ...] = ("accounting", "identity")
+    # not identity: where limits are held, an account is shown to work only when Slurm knows it as a user
+    needs: tuple[str, ...] = ("accounting", "slurm")
     deadline = dt.timedelta(minutes=5)
 
     def __init__(self, settings: LocalSettings) -> None:
@@ -137,6 +139,11 @@ def slurm_account(spec: ClusterSpec) -> str:
     return f"tenant-{spec.tenant}" if spec.tenant == "root" else spec.tenant  # root is Slurm's own
 
 
+def _is_there(account: AccountSpec) -> bool:
+    """Whether the account is to be a user: slurmctld finds no uid of one that is made later."""
+    return account.active and unix.user(account.name) is not None
+
+
 def _levels(account: AccountSpec) -> tuple[str, ...]:
     return (ADMINISTRATOR,) if account.kind == "administrator" else ("None",)
 
@@ -202,7 +209,7 @@ def _is_at_work(books: Books) -> bool:
 
 
 def _digest(spec: ClusterSpec) -> str:
-    active = sorted(f"{account.kind} {account.name}" for account in spec.accounts if account.active)
+    active = sorted(f"{account.kind} {account.name}" for account in spec.accounts if _is_there(account))
     return slurm_plan.digest(slurm_account(spec).encode(), *map(str.encode, active))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 
+from clusters.clients.slurmrest.errors import SlurmRefused
 from clusters.drivers.local import daemons, files, folder, names, slurm_plan, unix
 from clusters.drivers.local.folder import ClusterFolder
 from clusters.drivers.local.guard import guarded
@@ -14,6 +15,7 @@ from clusters.provisioning.steps import EMPTY, AccountSpec, ClusterSpec, Observe
 from portal.lib.errors import PermanentError, TemporaryError
 
 KEY = "slurm-jwt-key"
+UNKNOWN_USER = 2045  # of Slurm's: no association
 
 
 class IdentityStep:
@@ -165,7 +167,15 @@ def _prove(ctx: StepContext, home: ClusterFolder, account_name: str) -> None:
         cancel_leftovers(gateway, account=account_name)
     record["begun"] = sorted({*record["begun"], account_name})
     files.write_json(path, record)
-    check_identity(gateway, account=account_name, home=str(home.home(account_name)))
+    try:
+        check_identity(gateway, account=account_name, home=str(home.home(account_name)))
+    except SlurmRefused as error:
+        if error.code == UNKNOWN_USER and ctx.spec.enforces_limits:
+            # the accounts step, which comes later, makes it known
+            raise TemporaryError(
+                "IdentityNotShown", f"Slurm does not know {account_name} as a user yet."
+            ) from error
+        raise
     record["begun"].remove(account_name)
     record["proved"][account_name] = _version(ctx, account)
     files.write_json(path, record)

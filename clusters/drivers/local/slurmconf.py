@@ -75,6 +75,7 @@ AccountingStoragePass={root}/run/munge.socket
 AccountingStorageTRES=gres/gpu
 AccountingStoreFlags=job_comment
 """
+ENFORCING = "AccountingStorageEnforce=limits\n"  # and with that, only known users submit
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +139,8 @@ def render(
     )
     # slurmctld does not look at AuthInfo when it speaks to slurmdbd, but at AccountingStoragePass
     head += ACCOUNTING.format(port=ports[DATABASE], root=folder.root) if accounting else NO_ACCOUNTING
+    if accounting and spec.enforces_limits:
+        head += ENFORCING
     nodes.sort(key=lambda node: node.name)
     lines = [*(_node_line(node) for node in nodes), *partitions]
     gres = [_gres_line(node, folder) for node in nodes if node.flavor.gpu_count]

@@ -13,7 +13,7 @@ from clusters.provisioning.steps import AccountSpec, StepContext
 from portal.lib.errors import TemporaryError
 from tests.clusters.drivers.lab import Lab, until
 from tests.clusters.drivers.subjects import LocalSubject
-from tests.contract.driver_contract import drive_away
+from tests.contract.driver_contract import drive_away, settle
 
 CONCERNS = ("machines", "fabric", "accounting", "slurm")
 
@@ -105,11 +105,13 @@ class AccountsSubject:
         later(self.lab, self.ctx)
 
     def changed(self) -> StepContext:
-        """One member more."""
+        """One member more, who has an account already."""
         last = self.ctx.spec.accounts[-1]
         more = AccountSpec(f"{last.name}x", last.uid + 1, last.gid, "member", active=True)
         spec = dataclasses.replace(self.ctx.spec, accounts=(*self.ctx.spec.accounts, more))
-        return dataclasses.replace(self.ctx, spec=spec)
+        changed = dataclasses.replace(self.ctx, spec=spec)
+        settle(self.lab.site["identity"], changed)
+        return changed
 
     def impostor(self) -> Callable[[], object]:
         """Not of this step: its users stand in Slurm's own books, which are ours."""

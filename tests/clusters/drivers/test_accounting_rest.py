@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import time
 from collections.abc import Iterator
 
@@ -12,8 +13,8 @@ from clusters.clients.slurmrest import errors, tokens
 from clusters.clients.slurmrest.accounting import RestAccounting
 from clusters.clients.slurmrest.past import AssociationLimits, PastJob
 from clusters.drivers.local import accounting_books, accounting_store
-from clusters.provisioning.steps import StepContext
-from portal.lib.errors import OutsideError
+from clusters.provisioning.steps import AccountSpec, Step, StepContext
+from portal.lib.errors import OutsideError, TemporaryError
 from tests.cases import case
 from tests.clusters.drivers.book_subjects import CONCERNS, AccountsSubject, books_of
 from tests.clusters.drivers.lab import Lab, open_lab, until
@@ -115,6 +116,36 @@ def test_a_user_is_added_to_an_account_and_removed(lab: Lab, booked: StepContext
     for _ in range(2):
         admin.remove_user(member, **where)
     assert ("vision", member) not in {(one.limits.account, one.limits.user) for one in admin.associations()}
+
+
+def test_slurm_holds_to_limits_once_it_is_asked_to(lab: Lab, booked: StepContext) -> None:
+    last = booked.spec.accounts[-1]
+    more = AccountSpec(f"{last.name}l", last.uid + 1, last.gid, "member", active=True)
+    accounts = (*booked.spec.accounts, more)
+    strict = dataclasses.replace(booked.spec, accounts=accounts, enforces_limits=True)
+    ctx = dataclasses.replace(booked, spec=strict)
+    assert lab.site["slurm"].observe(ctx).reason == "ConfigurationChanged"
+    settle(lab.site["slurm"], ctx)
+    # a member who comes now is shown to work when Slurm knows the user, and Slurm when the account is there
+    names = ("identity", "accounts")
+    until(lambda: all([_passes(lab.site[name], ctx) for name in names]), what="the new member works")  # noqa: C419 -- each has its turn
+    limits = AssociationLimits(account="team-a", cluster=ctx.spec.name, user=more.name, running_jobs=1)
+    rest(ctx, "administrator").set_limits(limits)
+    gateway = lab.gateway(ctx, more.name)
+    first, second = (lab.submit(ctx, "sleep 60", account=more.name) for _ in range(2))
+    until(lambda: gateway.job(first)[0].state == "RUNNING", what="the first runs")
+    until(lambda: gateway.job(second)[0].reason == "AssocMaxJobsLimit", what="the second waits for its turn")
+    gateway.cancel(str(second))
+    gateway.cancel(str(first))
+
+
+def _passes(step: Step, ctx: StepContext) -> bool:
+    """One pass of the engine over a step; whether it is ready."""
+    seen = step.observe(ctx)
+    if not (seen.exists and seen.in_sync):
+        with contextlib.suppress(TemporaryError):
+            step.apply(ctx)
+    return step.observe(ctx).ready
 
 
 @case("U15")
