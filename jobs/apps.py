@@ -14,12 +14,15 @@ class JobsConfig(AppConfig):
 
     def ready(self) -> None:
         """Tell the live pages what there is to show."""
+        from clusters.provisioning import limits  # noqa: PLC0415
+        from jobs.limits import service as limits_service  # noqa: PLC0415
         from jobs.services import leavers  # noqa: PLC0415
         from jobs.web import regions  # noqa: PLC0415  # models exist only now
         from tenants import audit, hooks  # noqa: PLC0415
 
         regions.register_all()
         hooks.membership_changed.append(leavers.membership_changed)
+        limits.wanted.append(limits_service.are_wanted)
         audit.register_verbs(
             {
                 "job.submitted": _("submitted a job:"),
@@ -40,9 +43,16 @@ class JobsConfig(AppConfig):
                 "template.created": _("made the template"),
                 "template.changed": _("changed the template"),
                 "template.deleted": _("deleted the template"),
+                "limits.changed": _("changed the limits of"),
                 "view.saved": _("saved the view"),
                 "view.renamed": _("renamed the view"),
                 "view.deleted": _("deleted the view"),
             },
-            areas={"job": _("jobs"), "notifications": _("notifications"), "template": _("templates"), "view": _("saved views")},
+            areas={
+                "job": _("jobs"),
+                "notifications": _("notifications"),
+                "template": _("templates"),
+                "view": _("saved views"),
+                "limits": _("limits"),
+            },
         )

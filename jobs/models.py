@@ -390,4 +390,5 @@ class SavedView(TenantOwned):
 
 from jobs.history.models import HistoryCursor, JobUse  # noqa: E402, F401
 from jobs.job_templates.models import JobTemplate, JobTemplateVersion  # noqa: E402, F401
+from jobs.limits.models import SlurmLimit  # noqa: E402, F401
 from jobs.notify.models import JobNotice, JobSubscription  # noqa: E402, F401  # Django looks for models here

@@ -6,6 +6,7 @@ from celery import shared_task
 
 from clusters import hints
 from jobs.history import reading
+from jobs.limits import service as limits
 from jobs.notify import mails
 from jobs.services import leavers
 
@@ -39,3 +40,15 @@ def read_history(cluster_id: str) -> None:
 def read_history_due() -> None:
     """Clusters whose accounting is to be read on."""
     reading.send_due()
+
+
+@shared_task(name="jobs.set_limits")  # type: ignore[untyped-decorator]
+def set_limits(key: str) -> None:
+    """The limits of one member in one cluster."""
+    limits.apply(key)
+
+
+@shared_task(name="jobs.set_limits_due")  # type: ignore[untyped-decorator]
+def set_limits_due() -> None:
+    """Limits that Slurm does not have yet."""
+    limits.send_due()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.urls import URLPattern, path
 
+from jobs.limits import pages as limit_pages
 from jobs.usage import pages as usage_pages
 from jobs.web import (
     acts,
@@ -51,6 +52,8 @@ urlpatterns: list[URLPattern] = [
     path("templates/<slug:key>/delete/", templates.template_delete, name="template-delete"),
     path("submissions/<uuid:pk>/", submission.submission, name="submission"),
     path("submissions/<uuid:pk>/again/", submission.submission_again, name="submission-again"),
+    path("clusters/<uuid:pk>/limits/", limit_pages.limits, name="limits"),
+    path("clusters/<uuid:pk>/limits/<uuid:member>/", limit_pages.limit, name="limit"),
     path("clusters/<uuid:pk>/queue/", lists.queue, name="queue"),
     path("clusters/<uuid:pk>/nodes/<str:name>/", nodes.node, name="node"),
     path("clusters/<uuid:pk>/reservations/", reservations.reservations, name="reservations"),

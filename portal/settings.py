@@ -168,6 +168,7 @@ CELERY_BEAT_SCHEDULE = {
         "options": {"expires": 10},
     },
     "read-history": {"task": "jobs.read_history_due", "schedule": 10.0, "options": {"expires": 20}},
+    "set-limits": {"task": "jobs.set_limits_due", "schedule": 10.0, "options": {"expires": 20}},
     "tell-of-jobs": {"task": "jobs.tell_by_mail", "schedule": 15.0, "options": {"expires": 30}},
     "prune-samples": {"task": "clusters.prune_samples", "schedule": 3600.0, "options": {"expires": 7200}},
     "reconcile-what-is-due": {"task": "clusters.reconcile_due", "schedule": 2.0, "options": {"expires": 10}},

@@ -18,6 +18,7 @@ from clusters.models import (
     StepState,
 )
 from clusters.picking import they_pick
+from clusters.provisioning import limits
 from clusters.provisioning.steps import AccountSpec, ClusterSpec, FlavorSpec, PoolSpec, StepContext
 from clusters.services.prefixes import give_prefix, prefix_of
 from clusters.services.secrets import secrets_for
@@ -63,6 +64,7 @@ def cluster_spec(cluster: Cluster) -> ClusterSpec:
         gid=cluster.gid or 0,
         prefix=prefix_of(cluster),
         parameters=cluster.parameters,
+        enforces_limits=limits.are_wanted(cluster),
     )
 
 

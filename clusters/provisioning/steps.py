@@ -74,6 +74,7 @@ class ClusterSpec:
     prefix: str = ""  # addresses that no other cluster at the site has, e.g. "10.96.16.0/20"; "": none given
     # what the order chose beside machines, e.g. {"k8sVersion": "v1.35.6"}; typed by people
     parameters: Mapping[str, str] = field(default_factory=lambda: EMPTY, hash=False)
+    enforces_limits: bool = False  # Slurm is to refuse or hold what is over the tenant's own limits
 
 
 @dataclass(frozen=True, slots=True)

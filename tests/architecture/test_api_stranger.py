@@ -66,7 +66,7 @@ def view_of(pattern: URLPattern) -> Any:
 
 def filled(path: str) -> str:
     """The address with some tenant and id."""
-    return path.replace("{tenant}", "aurora").replace("{id}", NOBODY)
+    return path.replace("{tenant}", "aurora").replace("{id}", NOBODY).replace("{member}", NOBODY)
 
 
 @contextlib.contextmanager

@@ -78,6 +78,23 @@ def know_accounts(cluster: Cluster, *, homes: str) -> None:
     )
 
 
+def keep_books(cluster: Cluster) -> None:
+    """Its site names a driver for accounting, and the step that makes Slurm's users has made them."""
+    site = cluster.site
+    site.drivers = {**site.drivers, "accounting": "local"}
+    site.save(update_fields=["drivers"])
+    StepState.objects.update_or_create(
+        cluster=cluster,
+        name="accounts",
+        defaults={
+            "position": 7,
+            "component": "Slurm",
+            "status": StepStatus.READY,
+            "facts": {"account": cluster.tenant.slug},
+        },
+    )
+
+
 def identity_for(cluster: Cluster, user: User) -> SlurmIdentity:
     """The account of a member, made if the member came after the cluster."""
     mine = cluster.identities.filter(kind=IdentityKind.MEMBER, membership__user=user, active=True)

@@ -20,6 +20,8 @@ from tests.architecture.routes import ADMINS, MEMBERS, OWNERS, Route, World
 from tests.clusters.builders import make_site
 from tests.jobs.builders import (
     SCRIPT,
+    identity_for,
+    keep_books,
     make_array,
     make_job,
     make_slurm_cluster,
@@ -49,6 +51,12 @@ def _view(world: World) -> SavedView:
 
 def cluster_of(world: World) -> JSONDict:
     return {"pk": _cluster(world).pk}
+
+
+def limit_of(world: World) -> JSONDict:
+    cluster = _cluster(world)
+    keep_books(cluster)
+    return {"pk": cluster.pk, "member": world.make(identity_for, cluster, world.owner).membership_id}
 
 
 def job_of(world: World) -> JSONDict:
@@ -118,6 +126,8 @@ ROUTES: dict[str, Route] = {
     "job-new": Route(cluster_of, method="post", data=form, roles=MEMBERS, around=slurm),
     "job-quick": Route(method="post", data=quick, roles=MEMBERS, around=slurm),
     "queue": Route(cluster_of),
+    "limits": Route(cluster_of),
+    "limit": Route(limit_of, method="post", data=lambda world: {"gpus": "4"}, roles=ADMINS),
     "usage": Route(),
     "usage-file": Route(),
     "usage-worst": Route(),
