@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 from jobs.parsing.gpus import without_gpus
 from jobs.parsing.options.readers import node_names
 from jobs.parsing.options.table import Target
-from jobs.parsing.tres import nodes_by_gpus, tasks_by_gpus, work_out_tres
+from jobs.parsing.tres import fits_tasks, nodes_by_gpus, tasks_by_gpus, work_out_tres
 
 Values = MutableMapping[str, object]
 # told by a form field: what the script says of the same thing no longer counts
@@ -53,11 +53,8 @@ def problems_of(values: Values, target: Target) -> Iterator[tuple[str, str]]:
 def _newer_problems(values: Values, target: Target) -> Iterator[tuple[str, str]]:
     if values.get("cpus_per_gpu") and values.get("cpus_per_task"):
         yield "cpus_per_gpu", _("CPUs for each GPU and for each task cannot both be set. Keep one of them.")
-    text = str(values.get("tres_per_task") or "")
-    for name, word in (("cpus_per_task", "cpu"), ("gpus_per_task", "gres/gpu")):
-        if values.get(name) and word in text:
-            yield name, _("This is said twice, here and by --tres-per-task. Keep one of them.")
-    yield from _gpu_problems(values)
+    yield from _task_problems(values)
+    yield from _gpu_problems(values, target)
     core, thread = number(values, "tasks_per_core"), number(values, "threads_per_core")
     if core and thread and thread < core:
         yield "tasks_per_core", _("More tasks per core than threads per core.")
@@ -71,10 +68,27 @@ def _newer_problems(values: Values, target: Target) -> Iterator[tuple[str, str]]
         yield "distribution", _("A number of nodes and the distribution arbitrary cannot both be set.")
 
 
-def _gpu_problems(values: Values) -> Iterator[tuple[str, str]]:
+def _task_problems(values: Values) -> Iterator[tuple[str, str]]:
+    """Two options that say the same of a task, or numbers that do not fit each other."""
+    text = str(values.get("tres_per_task") or "")
+    for name, word in (("cpus_per_task", "cpu"), ("gpus_per_task", "gres/gpu")):
+        if values.get(name) and word in text:
+            yield name, _("This is said twice, here and by --tres-per-task. Keep one of them.")
+    if values.get("cpus_per_gpu") and "cpu" in text:
+        yield "cpus_per_gpu", _("CPUs for each GPU and for each task cannot both be set. Keep one of them.")
+    if not fits_tasks(values):
+        yield (
+            "gpus_per_task",
+            _("The number of GPUs is not the number of tasks times the GPUs for each task."),
+        )
+
+
+def _gpu_problems(values: Values, target: Target) -> Iterator[tuple[str, str]]:
     """Numbers per task or per GPU from which no whole number follows."""
     fixed = number(values, "nodes") and number(values, "max_nodes") is None
-    if number(values, "tasks") or fixed:
+    found = dict(values)
+    work_out(found, target)
+    if number(found, "tasks") or fixed:
         return
     told = _("Say how many tasks or nodes there are, too.")
     kinds = ("gpus_per_job", "gpus_per_node", "gpus_per_socket", "gpus_per_task")
@@ -164,10 +178,12 @@ def _least(values: Values) -> int | None:
 def _fit_nodes(values: Values, target: Target) -> None:
     """Never more nodes than tasks; and as many as the tasks of each node need."""
     tasks, least, most = (number(values, name) for name in ("tasks", "nodes", "max_nodes"))
+    if least is None and target.is_new and (named := hosts_of(str(values.get("nodelist") or ""))):
+        values["min_nodes"] = len(named)
     if tasks is None:
         return
     each = number(values, "tasks_per_node")
-    if least is None and each and target.is_new:
+    if least is None and each and target.is_new and not values.get("nodelist"):
         values["min_nodes"] = -(-tasks // each)
     elif least is not None and tasks < least:
         values["nodes"], values["max_nodes"] = tasks, None

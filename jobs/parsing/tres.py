@@ -13,13 +13,14 @@ _IN_GRES = re.compile(r"(?:^|,)gpu(?::[A-Za-z][\w.-]*)?(?:[:=](\d+))?(?=,|$)", r
 def work_out_tres(values: MutableMapping[str, object]) -> None:
     """Join --tres-per-task, --cpus-per-task and --gpus-per-task, and bind GPUs to tasks that ask for them."""
     text = str(values.get("tres_per_task") or "")
+    # what is joined later stands before the rest
+    for one in filter(None, str(values.get("gpus_per_task") or "").split(",")):
+        model, _colon, count = one.rpartition(":")
+        text = ",".join(filter(None, [f"gres/gpu{':' if model else ''}{model}={count}", text]))
     if found := _CPUS.search(text):
         values["cpus_per_task"] = int(found[1])
     elif isinstance(cpus := values.get("cpus_per_task"), int):
         text = ",".join(filter(None, [f"cpu={cpus}", text]))
-    for one in filter(None, str(values.get("gpus_per_task") or "").split(",")):
-        model, _colon, count = one.rpartition(":")
-        text = ",".join(filter(None, [text, f"gres/gpu{':' if model else ''}{model}={count}"]))
     if not text:
         return
     values["tres_per_task"] = text
@@ -37,16 +38,30 @@ def tasks_by_gpus(values: Mapping[str, object]) -> int | None:
     if isinstance(each, int):
         nodes = values.get("nodes")
         return max(whole, _of_node(values) * (nodes if isinstance(nodes, int) else 1)) * each or None
-    per_task = _sum(values.get("gpus_per_task"))
+    per_task = _of_task(values)
     if whole and per_task and not values.get("tasks"):
         return whole // per_task
     return None
+
+
+def fits_tasks(values: Mapping[str, object]) -> bool:
+    """Whether GPUs in all and GPUs for each task make a whole number of tasks, the one that was asked for."""
+    whole, each = _sum(values.get("gpus_per_job")), _of_task(values)
+    if not whole or not each:
+        return True
+    return whole % each == 0 and values.get("tasks") in {None, whole // each}
 
 
 def nodes_by_gpus(values: Mapping[str, object]) -> int | None:
     """How many nodes follow from GPUs in all and GPUs of each node; None where they say nothing about it."""
     whole, of_node = _sum(values.get("gpus_per_job")), _of_node(values)
     return whole // of_node if whole and of_node and whole % of_node == 0 else None
+
+
+def _of_task(values: Mapping[str, object]) -> int:
+    """By either option; where they are joined, the joined text holds both."""
+    joined = sum(int(count) for count in _GPUS.findall(str(values.get("tres_per_task") or "")))
+    return joined or _sum(values.get("gpus_per_task"))
 
 
 def _of_node(values: Mapping[str, object]) -> int:
