@@ -5,10 +5,12 @@ from __future__ import annotations
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
+from portal.lib.errors import Words
+
 MOST = 1_000_000
 
 
-def _number(label: str, help_text: str) -> forms.IntegerField:
+def _number(label: Words, help_text: Words) -> forms.IntegerField:
     return forms.IntegerField(
         label=label,
         help_text=help_text,

@@ -36,6 +36,7 @@ def account(cluster: Cluster, alice: User) -> SlurmIdentity:
 def wish(tenant: Tenant, cluster: Cluster, account: SlurmIdentity, **limits: int | None) -> SlurmLimit:
     """An owner's."""
     actor = actor_for(owner_of(tenant), tenant)
+    assert account.membership_id is not None
     return service.set_limits(actor=actor, cluster=cluster, member=account.membership_id, limits=limits)
 
 
@@ -121,6 +122,7 @@ def test_members_do_not_set_limits_and_strangers_see_none(
 ) -> None:
     def as_(user: User, where: Tenant) -> None:
         actor = actor_for(user, where)
+        assert account.membership_id is not None
         service.set_limits(actor=actor, cluster=cluster, member=account.membership_id, limits={"gpus": 1})
 
     with pytest.raises(NotAllowed):
