@@ -78,7 +78,8 @@ def went_with_cluster(order: Order) -> bool:
         return False
     known: bool | None = getattr(order, "went_with_cluster", None)
     if known is None:
-        known = with_ending(Order.objects.filter(pk=order.pk)).filter(went_with_cluster=True).exists()
+        rows: QuerySet[Any] = Order.objects.filter(pk=order.pk)
+        known = bool(with_ending(rows).get().went_with_cluster)
     return known
 
 
