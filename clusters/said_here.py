@@ -219,4 +219,7 @@ SAID: tuple[str, ...] = (
     _("{0} is in pool {1}, wanted {2}."),
     _("Not ready yet: {0}."),
     _("Still to join: {0}."),
+    _("Slurm did not take the limits."),
+    _("Slurm's users are not made yet."),
+    _("The cluster's slurmdbd does not answer."),
 )
