@@ -5,7 +5,7 @@ from __future__ import annotations
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
-from portal.lib.errors import Words
+from portal.lib.types import Words
 
 MOST = 1_000_000
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from django import template
 from django.utils.formats import number_format
 
+from clusters.sentences import told
 from jobs.history.models import JobUse
 from jobs.usage.advice import advice_of
 
@@ -24,6 +25,12 @@ def percent(value: float | None) -> str:
 def hours(value: float | None) -> str:
     """Hours with one place."""
     return NOTHING if value is None else number_format(value, 1, force_grouping=True)
+
+
+@register.filter
+def stored(sentence: str) -> str:
+    """What a worker stored in English, in the reader's language."""
+    return told(sentence)
 
 
 @register.filter
