@@ -19,7 +19,7 @@ WATCHED, WHOLE = 5.0, 20.0  # seconds; three and ten of them are the pace, the r
 
 def follow(queue: LongQueue, count: int, *, watched: float, all_of_it: float, source: str = CONSOLE) -> None:
     """Fill, observe, and change one job that is watched and one that is not."""
-    queue.fill(count)
+    count = queue.fill(count)
     mine = queue.submit(name="watched")
     with queue.observed():
         queue.watch(mine)
