@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Final, Protocol
 
 from clusters.clients.kube.client import KubeClient
 from clusters.clients.kube.models import Kind, Manifest, Ref, ref_of
@@ -12,6 +13,8 @@ from clusters.kube import marks
 from clusters.kube.drift import differences
 from clusters.kube.objects import Wanted
 from clusters.provisioning.steps import ClusterSpec
+
+MOMENT: Final = 2.0  # seconds for which an apply goes by what the look before it has listed
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,15 +71,55 @@ class Sink(Protocol):
 
 
 class ServerSideApply:
-    """Straight to an API server. A pass that finds all as wanted costs one list per scope."""
+    """Straight to an API server. A pass that finds all as wanted costs one list per scope.
+
+    Where an apply follows a look at once (`passed_on`), nothing is read twice: the look lists, the apply asks
+    for the names that no list had just before it changes anything, and the look after it takes what the
+    server answered. Whatever was deleted is looked for anew.
+    """
 
     live = True
 
-    def __init__(self, client: KubeClient) -> None:
+    def __init__(self, client: KubeClient, passed_on: dict[str, Any] | None = None) -> None:
         self._client = client
+        self._passed_on = passed_on
 
     def read(self, batch: Batch) -> Seen:
+        """See Sink. Before an apply, names that no list has are still to be asked for."""
+        if self._passed_on is None:
+            return self._asked(batch, self._listed(batch))
+        known = self._known(batch)
+        if known is None:
+            known = self._pass_on(batch, self._listed(batch), time.monotonic())
+        return known.seen
+
+    def apply(self, batch: Batch) -> None:
         """See Sink."""
+        known = self._known(batch)
+        at = known.at if known else time.monotonic()
+        seen = self._asked(batch, known.seen.ours if known else self._listed(batch))
+        if self._passed_on is not None:
+            self._passed_on.pop(batch.step, None)  # a lost answer leaves nothing to rely on
+        if seen.foreign:
+            raise marks.name_taken(seen.foreign[0])
+        ours = dict(seen.ours)
+        for one in batch.wanted:
+            found = ours.get(one.ref)
+            if found is None:
+                ours[one.ref] = self._client.apply(one.manifest, one.kind)
+            elif not deleting(found) and differences(one, found):
+                # with its uid: never a namesake that took its place since
+                meta = {**one.manifest["metadata"], "uid": found["metadata"]["uid"]}
+                ours[one.ref] = self._client.apply({**one.manifest, "metadata": meta}, one.kind)
+        left = seen.left_over(batch)
+        self._delete(seen, reversed(left))
+        if not left and all(_is(ref, found, batch) for ref, found in ours.items()):
+            self._pass_on(batch, ours, at)
+
+    # -- what is read
+
+    def _listed(self, batch: Batch) -> dict[Ref, Manifest]:
+        """Ours, by one list per scope."""
         ours: dict[Ref, Manifest] = {}
         labels = marks.labels(batch.spec, batch.step)
         wanted = {one.ref for one in batch.wanted}
@@ -86,8 +129,12 @@ class ServerSideApply:
                 # owned: whatever the server makes of a selector
                 if marks.owned(found, batch.spec) and (ref in wanted or not is_child(found)):
                     ours[ref] = found
-        foreign = []
-        for ref in (one.ref for one in batch.wanted if one.ref not in ours):
+        return ours
+
+    def _asked(self, batch: Batch, listed: Mapping[Ref, Manifest]) -> Seen:
+        """With what bears a wanted name and was in no list: ours without a label, or others'."""
+        ours, foreign = dict(listed), []
+        for ref in (one.ref for one in batch.wanted if one.ref not in listed):
             namesake = self._client.get(ref)
             if namesake is None:
                 continue
@@ -97,27 +144,25 @@ class ServerSideApply:
                 foreign.append(ref)
         return Seen(ours, tuple(foreign))
 
-    def apply(self, batch: Batch) -> None:
-        """See Sink."""
-        seen = self.read(batch)
-        if seen.foreign:
-            raise marks.name_taken(seen.foreign[0])
-        for one in batch.wanted:
-            found = seen.ours.get(one.ref)
-            if found is None:
-                self._client.apply(one.manifest, one.kind)
-            elif not deleting(found) and differences(one, found):
-                # with its uid: never a namesake that took its place since
-                meta = {**one.manifest["metadata"], "uid": found["metadata"]["uid"]}
-                self._client.apply({**one.manifest, "metadata": meta}, one.kind)
-        self._delete(seen, reversed(seen.left_over(batch)))
+    def _known(self, batch: Batch) -> _Known | None:
+        """What was read a moment ago, in the same places."""
+        known = (self._passed_on or {}).get(batch.step)
+        if known is None or known.scopes != batch.scopes or time.monotonic() - known.at > MOMENT:
+            return None
+        return known if isinstance(known, _Known) else None
+
+    def _pass_on(self, batch: Batch, ours: Mapping[Ref, Manifest], at: float) -> _Known:
+        known = _Known(Seen(ours), batch.scopes, at)
+        if self._passed_on is not None:
+            self._passed_on[batch.step] = known
+        return known
 
     def remove(self, batch: Batch) -> None:
         """See Sink. The last made goes first; what has a finalizer is waited for before others go.
 
         Things of one kind that stand together go together.
         """
-        seen = self.read(batch)
+        seen = self._asked(batch, self._listed(batch))
         order = [one.ref for one in batch.wanted if not one.kept and one.ref in seen.ours]
         self._delete(seen, [*reversed(seen.left_over(batch)), *reversed(order)])
 
@@ -131,6 +176,23 @@ class ServerSideApply:
                 self._client.delete(ref, uid=found["metadata"]["uid"])
             if found["metadata"].get("finalizers"):
                 held = ref.kind
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What was seen in these scopes at a moment of the monotonic clock."""
+
+    seen: Seen
+    scopes: tuple[Scope, ...]
+    at: float
+
+
+def _is(ref: Ref, found: Manifest, batch: Batch) -> bool:
+    """Whether it is the object of that name with our mark, whatever a server answered."""
+    try:
+        return ref_of(found, ref.kind) == ref and marks.owned(found, batch.spec)
+    except ValueError:
+        return False
 
 
 def is_child(found: Manifest) -> bool:

@@ -62,7 +62,7 @@ class ObjectsStep:
 
     def sink(self, ctx: StepContext) -> Sink:
         """Where the objects go."""
-        return ServerSideApply(self.client(ctx))
+        return ServerSideApply(self.client(ctx), ctx.passed_on)
 
     def client(self, ctx: StepContext) -> KubeClient:
         """The API server on which they are seen."""

@@ -35,7 +35,7 @@ from portal.lib import clock
 from portal.lib.errors import OutsideError
 from tenants.actor import SYSTEM
 from tenants.commands import command
-from tenants.live.topics import publish
+from tenants.live.topics import publish_all
 
 ON_PORTS = ("control-plane", "slurm")  # steps whose programs listen on the cluster's own ports
 
@@ -147,8 +147,7 @@ def _write(cluster: Cluster, phase: str, reason: str, message: str) -> None:
         return
     cluster.phase, cluster.reason, cluster.message = phase, reason, message
     cluster.save(update_fields=["phase", "reason", "message"])
-    for topic in live.of_cluster(cluster):
-        publish(topic)
+    publish_all(live.of_cluster(cluster))
 
 
 def _became_ready(cluster: Cluster, lease: Lease) -> None:

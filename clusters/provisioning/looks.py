@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import structlog
 
@@ -64,6 +64,8 @@ def backward(step: Step, ctx: StepContext) -> Look:
 def _drive(step: Step, ctx: StepContext, *, away: bool, hold_back: bool = False) -> Look:
     seen: Observed | None = None
     asked = False
+    if not away and not hold_back:
+        ctx = replace(ctx, passed_on={})
     try:
         seen = step.observe(ctx)
         if seen.exists if away else not (seen.exists and seen.in_sync):

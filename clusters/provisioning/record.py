@@ -13,7 +13,7 @@ from clusters.provisioning.steps import Step
 from clusters.services import observation
 from clusters.services.stalls import tell_operators
 from portal.lib import clock
-from tenants.live.topics import publish
+from tenants.live.topics import publish_all
 
 MOST_TEXT = 2000
 MOST_DIFFERENCES = 100
@@ -35,15 +35,19 @@ def states(cluster: Cluster, steps: tuple[Step, ...], lease: Lease) -> dict[str,
     """One row for each step of the plan, made where missing."""
     with held(lease):
         known = {state.name: state for state in StepState.objects.filter(cluster=cluster)}
-        for position, step in enumerate(steps):
-            if step.name not in known:
-                known[step.name] = StepState.objects.create(
-                    cluster=cluster,
-                    name=step.name,
-                    position=position,
-                    component=step.component,
-                    since=clock.now(),
-                )
+        missing = [
+            StepState(
+                cluster=cluster,
+                name=step.name,
+                position=position,
+                component=step.component,
+                since=clock.now(),
+            )
+            for position, step in enumerate(steps)
+            if step.name not in known
+        ]
+        if missing:
+            known |= {state.name: state for state in StepState.objects.bulk_create(missing)}
     return {step.name: known[step.name] for step in steps}
 
 
@@ -124,8 +128,7 @@ def _write(lease: Lease, state: StepState, verdict: Verdict, columns: list[str])
                 cluster, step=state.name, reason=state.reason, message=state.message, hint=state.hint
             )
         if before != after:
-            for topic in live.of_cluster(cluster):
-                publish(topic)
+            publish_all(live.of_cluster(cluster))
     return before != after
 
 

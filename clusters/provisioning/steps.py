@@ -90,6 +90,9 @@ class StepContext:
     secrets: Mapping[str, bytes] = field(default_factory=dict, repr=False)
     ports: range = range(0)  # a block of loopback ports that is the cluster's own (local drivers)
     keep: Keeper = field(default=forget, repr=False)
+    # where observe may leave what it read for an apply that follows at once, and apply what it was answered
+    # for the look after it; None where nothing follows
+    passed_on: dict[str, Any] | None = field(default=None, repr=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

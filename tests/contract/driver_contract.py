@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import dataclasses
 import os
 import signal
 import sys
@@ -162,14 +163,20 @@ def settle(step: Step, ctx: StepContext, told: list[str] | None = None, *, secon
     end = time.monotonic() + seconds
     pause = _pauses()
     while True:
-        seen = step.observe(ctx)
-        if told is not None:
-            told.append(repr(seen))
+        now = dataclasses.replace(ctx, passed_on={})  # the engine's three verbs in one go
+        seen = _told(step.observe(now), told)
+        if not (seen.exists and seen.in_sync) and _quietly(lambda: step.apply(now), told):  # noqa: B023
+            seen = _told(step.observe(now), told)
         if seen.exists and seen.in_sync and seen.ready:
             return seen
         assert time.monotonic() < end, f"{step.name} is not ready: {seen}"
-        if (seen.exists and seen.in_sync) or not _quietly(lambda: step.apply(ctx), told):
-            time.sleep(next(pause))
+        time.sleep(next(pause))
+
+
+def _told(seen: Observed, told: list[str] | None) -> Observed:
+    if told is not None:
+        told.append(repr(seen))
+    return seen
 
 
 def drive_away(step: Step, ctx: StepContext, *, seconds: float = 30) -> None:

@@ -20,10 +20,12 @@ class Counting(KubeClient):
     def __init__(self, access: Access) -> None:
         super().__init__(access)
         self.reads = 0
+        self.lists = 0
         self.changes = 0
 
     def _read(self, path: str, *, again: bool = True) -> Answer:
         self.reads += 1
+        self.lists += "limit=" in path
         return super()._read(path, again=again)
 
     def _send(self, *args: Any, **kwargs: Any) -> Answer:

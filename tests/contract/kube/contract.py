@@ -7,6 +7,7 @@ needs a cluster of which nothing exists makes a fresh one, the others go on with
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import time
 from collections.abc import Callable, Iterator
 
@@ -14,7 +15,8 @@ import pytest
 import yaml
 
 from clusters.clients.kube.client import KubeClient
-from portal.lib.errors import TemporaryError
+from clusters.provisioning import looks
+from portal.lib.errors import PermanentError, TemporaryError
 from tests.contract.driver_contract import MOST_POINTS, DriverContract, drive_away, settle, shape, shapes_of
 from tests.contract.kube.clients import Counting, Died, Dying, Failing, Losing
 from tests.contract.kube.subject import KubeSubject
@@ -94,6 +96,29 @@ class KubeContract(DriverContract):
             assert subject.step.observe(subject.ctx).ready
         assert counting.reads <= len(subject.scopes()) + subject.driven.looks
         assert counting.changes == 0
+
+    def test_what_a_look_has_listed_is_not_listed_again_to_change_it(self, subject: KubeSubject) -> None:
+        subject.fresh()
+        counting = Counting(subject.access)
+        with using(subject, counting):
+            looks.forward(subject.step, subject.ctx)
+        assert 0 < counting.lists <= len(subject.scopes()) + subject.driven.looks
+        assert counting.changes > 0
+        settle(subject.step, subject.ctx)
+
+    def test_a_namesake_that_comes_after_the_look_is_left_alone(self, subject: KubeSubject) -> None:
+        settle(subject.step, subject.ctx)
+        drive_away(subject.step, subject.ctx)
+        at_once = dataclasses.replace(subject.ctx, passed_on={})
+        assert subject.step.observe(at_once).exists is False
+        stranger = subject.impostor()
+        before = stranger()
+        with pytest.raises(PermanentError) as refused:
+            subject.step.apply(at_once)
+        assert refused.value.reason == "NameTaken"
+        look = looks.forward(subject.step, subject.ctx)
+        assert (look.trouble, look.reason) == (looks.Trouble.PERMANENT, "NameTaken")
+        assert stranger() == before
 
     def test_a_field_changed_by_hand_is_shown_and_mended(self, subject: KubeSubject) -> None:
         settle(subject.step, subject.ctx)
