@@ -41,6 +41,8 @@ from tests.kube.server import KubeServer  # noqa: E402
 
 COUNTS = (1, 20, 200)
 WORKERS = 2
+BLOCK = 20  # tenants
+LONGEST = 75.0  # seconds for one row; what was not reached by then is not measured
 PROFILES = frozenset({"gitops-argo", "slinky-argo", "gpu-argo"})  # one site: all of it by Argo CD
 NAME = "bench"
 _own: dict[int, Counting] = {}
@@ -161,21 +163,29 @@ def _row(
         make_order(make_tenant(f"Tenant {label}-{number}"), site, name=f"c-{label}-{number}", nodes=1)
         for number in range(count)
     ]
-    theirs = _by_kubectl(server, program, steps, count, pool)
-    began = time.monotonic()
-    clusters = [str(_approve(order).pk) for order in orders]
-    _each(pool, _build, clusters)
-    ours = (time.monotonic() - began) / count
+    theirs = ours = 0.0
+    clusters: list[str] = []
+    ends = time.monotonic() + LONGEST
+    for start in range(0, count, BLOCK):  # by turns, so that both meet the same machine
+        block = orders[start : start + BLOCK]
+        theirs += _by_kubectl(server, program, steps, len(block), pool)
+        began = time.monotonic()
+        clusters += (approved := [str(_approve(order).pk) for order in block])
+        _each(pool, _build, approved)
+        ours += time.monotonic() - began
+        if time.monotonic() > ends:
+            break
+    done = len(clusters)
     client = client_of(server.admin)
     client.reads = client.changes = 0
     engine.reconcile(clusters[-1])
     kinds = {(step.name, scope.kind) for step in steps for scope in step.scopes()}
     return (
-        str(count),
+        str(count) if done == count else f"{count}, of which {done} in time",
         str(workers),
         str(len(_manifests(steps))),
-        f"{ours * 1000:.0f}",
-        f"{theirs * 1000:.0f}",
+        f"{ours * 1000 / done:.0f}",
+        f"{theirs * 1000 / done:.0f}",
         f"{ours / theirs:.2f}",
         str(client.reads),
         str(client.changes),
@@ -217,7 +227,7 @@ def _offer(access: Access) -> None:
 def _by_kubectl(
     server: KubeServer, program: Path, steps: Sequence[Applied], count: int, pool: Pool | None
 ) -> float:
-    """Seconds for each cluster with `kubectl apply --server-side` of the same objects under other names."""
+    """Seconds in all with `kubectl apply --server-side` of the same objects under other names."""
     with tempfile.TemporaryDirectory(prefix="freehold-bench-") as folder:
         config = kubectl.write_config(Path(folder, "kubeconfig"), server.admin)
         files = [
@@ -225,7 +235,7 @@ def _by_kubectl(
         ]
         began = time.monotonic()
         _each(pool, kubectl.Kubectl(program, config), files)
-        return (time.monotonic() - began) / count
+        return time.monotonic() - began
 
 
 def _manifests(steps: Sequence[Applied]) -> list[Manifest]:
