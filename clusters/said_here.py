@@ -218,6 +218,7 @@ SAID: tuple[str, ...] = (
     ),
     _("{0} is in pool {1}, wanted {2}."),
     _("Not ready yet: {0}."),
+    _("Slurm does not know {0} as a user yet."),
     _("Still to join: {0}."),
     _("Slurm did not take the limits."),
     _("Slurm's users are not made yet."),
