@@ -24,8 +24,8 @@ def parity_lab() -> Iterator[Callable[[str], SlurmLab]]:
                 for index, features in ((1, "fast,amd"), (2, "fast,intel")):
                     node = f"NodeName={lab.name}-n{index}"
                     lab.command("scontrol", "update", node, f"AvailableFeatures={features}")
-                # job 1, for those that wait for it
-                lab.run(["sbatch", "--hold", "--wrap=true"], member=0)
+                # job 1, for those that wait for it; of root, so that it stays when the member's are cancelled
+                lab.command("sbatch", "--hold", "--wrap=true")
                 running[release] = lab
             return running[release]
 
