@@ -11,10 +11,10 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FrameType
 
-from clusters.drivers.local import teardown
+from clusters.drivers.local import accounting_store, teardown
 from portal.lib.errors import FreeholdError
 from portal.run import copying, layout, parts, people, ports, records, stores
 from portal.run.console import Console
@@ -102,7 +102,13 @@ class Session:
         for address in (f"{issuer}/.well-known/openid-configuration", f"{web}/health/"):
             self._wait(lambda url=address: _answers(url), START_SECONDS, f"{address} did not answer.")  # type: ignore[misc]
         self._supervisor.start_rest()
+        self._warm_up()
         self._announce(environment, chosen)
+
+    def _warm_up(self) -> None:
+        """Start what the first cluster would else wait for; without it that cluster says what is missing."""
+        with suppress(FreeholdError, OSError, subprocess.SubprocessError):
+            accounting_store.ensure(accounting_store.of(self._layout.data, "slurm"))
 
     def _recover(self) -> None:
         """End what a crashed run left. Slurm's daemons stay: the local driver finds them by its record."""
