@@ -20,17 +20,17 @@ from tests.fixtures import started
 
 HERE = Path(__file__).parent
 NewPerson = Callable[..., Person]
+GROUPS = {"test_running": "killed portal", "test_recovery": "killed portal", "test_releases": "releases"}
 portal_of = pytest.StashKey[supervised.Portal]()
 people_of = pytest.StashKey[list[Person]]()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """All of this folder is slow. Two xdist workers share it: one portal is used, the other one is killed."""
+    """All of this folder is slow. Of three groups one uses a portal, one kills it, one has own clusters."""
     for item in items:
         if HERE in item.path.parents:
-            killed = item.path.stem in {"test_running", "test_recovery"}
             item.add_marker(pytest.mark.slow)
-            item.add_marker(pytest.mark.xdist_group("killed portal" if killed else "portal"))
+            item.add_marker(pytest.mark.xdist_group(GROUPS.get(item.path.stem, "portal")))
             item.add_marker(pytest.mark.timeout(420))
 
 

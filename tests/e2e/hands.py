@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -61,10 +61,17 @@ class Hands:
 @contextmanager
 def of(portal: Portal) -> Iterator[Hands]:
     """Hands in this portal."""
+    with working("tests.e2e.acting", portal.environment_of("web")) as hands:
+        yield hands
+
+
+@contextmanager
+def working(module: str, environment: Mapping[str, str]) -> Iterator[Hands]:
+    """Hands that know the acts of a module, in the portal of these variables."""
     child = subprocess.Popen(
-        [sys.executable, "-m", "tests.e2e.acting"],
+        [sys.executable, "-m", module],
         cwd=ROOT,
-        env=portal.environment_of("web"),
+        env=environment,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,

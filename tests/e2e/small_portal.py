@@ -36,9 +36,15 @@ def address() -> str:
 
 @contextmanager
 def running(
-    url: str, provider: Provider, stores: servers.Servers, folder: Path, *, operators: str = ""
+    url: str,
+    provider: Provider,
+    stores: servers.Servers,
+    folder: Path,
+    *,
+    operators: str = "",
+    variables: Mapping[str, str] | None = None,
 ) -> Iterator[SmallPortal]:
-    """Make the database, serve until the block ends, and remove the database."""
+    """Make the database, serve until the block ends, and remove the database. `variables` are set besides."""
     port = int(url.rpartition(":")[2])
     database = f"e2e_{port}"
     sockets = stores.postgres_socket_folder
@@ -56,6 +62,7 @@ def running(
         "OIDC_CLIENT_SECRET": provider.client_secret,
         "OPERATORS": operators,
         "AUTHLIB_INSECURE_TRANSPORT": "1",
+        **(variables or {}),
     }
     tools = servers.postgres_tools()
     target = ["-h", str(sockets), "-U", "freehold", database]
