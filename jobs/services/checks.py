@@ -28,18 +28,26 @@ def check(values: Mapping[str, object], view: ClusterView) -> dict[str, str]:
     problems = dict(_memory_kinds(values)) | dict(_array(values, view)) | dict(_names(values, view))
     if not view.partitions:
         return problems
-    named = values.get("partition")
-    names = named.split(",") if isinstance(named, str) else [None]
-    chosen = [view.find(name) for name in names]
-    if None in chosen:
-        there = ", ".join(known.name for known in view.partitions)
-        missing = names[chosen.index(None)]
+    chosen = _chosen(values, view)
+    if missing := [name for name, partition in chosen if partition is None]:
         told = _("There is no partition %(name)s here. There are: %(there)s.")
-        told = told if missing else _("Choose one of: %(there)s.")
-        return problems | {"partition": told % {"name": missing, "there": there}}
+        there = ", ".join(known.name for known in view.partitions)
+        return problems | {"partition": told % {"name": missing[0], "there": there}}
     # of several partitions the first that fits is taken, so a reason holds if it holds in each of them
-    found = [_in_partition(values, partition) for partition in chosen if partition is not None]
+    found = [_in_partition(values, partition) for _name, partition in chosen if partition is not None]
     return problems | (found[-1] if all(found) else {})
+
+
+def _chosen(values: Mapping[str, object], view: ClusterView) -> list[tuple[str, PartitionView | None]]:
+    """Where it may run, by name; None for what is not there.
+
+    v0.0.40 to v0.0.44 do not say which partition is the default, so it may be any. A cluster without one
+    refuses the job itself.
+    """
+    named = values.get("partition")
+    if isinstance(named, str):
+        return [(name, view.find(name)) for name in named.split(",")]
+    return [(one.name, one) for one in ([view.default] if view.default else view.partitions)]
 
 
 def notes(values: Mapping[str, object], view: ClusterView) -> Iterator[Words]:

@@ -203,6 +203,18 @@ def test_of_several_partitions_one_that_fits_is_enough() -> None:
     assert "gpus_per_job" in refused("--partition=small --gpus=2")
 
 
+def test_a_default_partition_that_is_not_told_may_be_any() -> None:
+    told = dataclasses.replace(TRAIN, is_default=False)
+    unknown = ClusterView((told, SMALL), 1001, api="v0.0.42", release="24.11.5")
+    made = read_draft(Typed(script="#!/bin/bash\n#SBATCH --gpus=2\n"), unknown)
+    assert "partition" not in made.values
+    assert "Partition" not in {str(line.label) for line in of_draft(made, unknown)}
+    assert amounts_of(made, unknown) == Amounts()
+    with pytest.raises(DraftRefused) as caught:
+        read_draft(Typed(script="#!/bin/bash\n#SBATCH --gpus=17\n"), unknown)
+    assert "gpus_per_job" in caught.value.fields
+
+
 @pytest.mark.parametrize(
     ("lines", "expected"),
     [
