@@ -53,7 +53,8 @@ def line_of(actor: Actor, row: Job) -> Job | None:
         one for one in _all(actor, row).filter(is_line=True).order_by("first_seen_at") if one.group_states
     ]
     before = [one for one in lines if one.first_seen_at <= row.first_seen_at + _SLACK]
-    return (before or lines or [None])[-1]
+    found = before or lines
+    return found[-1] if found else None
 
 
 def members(actor: Actor, line: Job) -> TenantQuerySet[Job]:
@@ -81,7 +82,7 @@ def group_of(actor: Actor, line: Job, *, state: str = "", first: int = 0, after:
     listed = own.filter(number__gt=after).select_related("cluster", "owner")
     if state:
         listed = listed.filter(state=state)
-    found = list(listed[: LISTED + 1])
+    found: list[Any] = list(listed[: LISTED + 1])
     states = line.group_states or {}
     return Group(
         line=line,
