@@ -42,7 +42,8 @@ def by_lines(cluster: Cluster, memory: Memory, gateway: SlurmGateway, lines: Ite
     whole.remember(seen if len(seen) <= MOST_REMEMBERED else {}, since=began)
     whole.full_at = looked_at if is_full else whole.full_at
     whole.counts, whole.source, whole.at = (counts[False], counts[True]), CONSOLE, looked_at
-    whole.seconds = time.monotonic() - began
+    # the pace is that of passes in which little is new; the first one may take a minute
+    whole.seconds = 0.0 if is_full else time.monotonic() - began
     memory.records, memory.bound = len(seen), sum(counts.values())
 
 

@@ -19,6 +19,7 @@ from portal.lib import clock
 from portal.lib.errors import OutsideError, WrongState
 
 EVERY: Final = dt.timedelta(seconds=10)
+SELDOM: Final = dt.timedelta(minutes=3)  # at most, however long a pass takes
 DUTY: Final = 0.2  # of the time at most, so that nothing else waits for it
 DUTY_OF_STATES: Final = 0.1  # it keeps slurmrestd itself busy
 FRESH: Final = dt.timedelta(seconds=60)
@@ -52,7 +53,7 @@ def start_if_due(
 
 def _interval(whole: Whole) -> dt.timedelta:
     duty = DUTY_OF_STATES if whole.source == STATES else DUTY
-    return max(EVERY, dt.timedelta(seconds=whole.seconds / duty))
+    return min(SELDOM, max(EVERY, dt.timedelta(seconds=whole.seconds / duty)))
 
 
 def _in_thread(cluster: Cluster, observer: SlurmIdentity, memory: Memory) -> None:

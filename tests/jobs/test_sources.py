@@ -73,6 +73,7 @@ def test_a_long_queue_is_kept_as_a_whole_by_lines(queue: Queue, alice: User) -> 
     assert (rows[7].owner, rows[7].mark, rows[7].comment) == (alice, "abcdefghij23", "x")
     assert (rows[8].owner, rows[8].state) == (None, "RUNNING")
     assert (rows[9].array_tasks, rows[9].task_count) == ("1-20%2", 20)
+    assert queue.memory.whole.seconds == 0, "a first pass, in which all is new, sets no pace"
     endpoint = SlurmEndpoint.objects.get(cluster=queue.cluster)
     assert (endpoint.source, endpoint.jobs_running, endpoint.jobs_pending) == (CONSOLE, 1, 21)
 
