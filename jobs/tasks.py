@@ -43,9 +43,9 @@ def read_history_due() -> None:
 
 
 @shared_task(name="jobs.set_limits")  # type: ignore[untyped-decorator]
-def set_limits(key: str) -> None:
+def set_limits(limit_id: str) -> None:
     """The limits of one member in one cluster."""
-    limits.apply(key)
+    limits.apply(limit_id)
 
 
 @shared_task(name="jobs.set_limits_due")  # type: ignore[untyped-decorator]

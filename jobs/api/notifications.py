@@ -33,7 +33,9 @@ class NoticeOut(serializers.Serializer[JobNotice]):
 
     id = serializers.UUIDField()
     job = serializers.UUIDField(source="job_id")
-    label = serializers.SerializerMethodField(help_text="As Slurm's tools print the job's id.")
+    label = serializers.SerializerMethodField(  # type: ignore[assignment]  # the metaclass takes fields away
+        help_text="As Slurm's tools print the job's id."
+    )
     what = serializers.ChoiceField(choices=Happening.choices)
     at = serializers.DateTimeField()
     seen_at = serializers.DateTimeField(allow_null=True, help_text="Null: unread.")

@@ -25,10 +25,10 @@ class ParameterBody(serializers.Serializer[Any]):
     """What to fill in: {{name}} in the script becomes the answer."""
 
     name = serializers.RegexField(r"^[a-z][a-z0-9_]{0,29}$")
-    label = serializers.CharField(max_length=parameters.LONGEST_LABEL)  # type: ignore[assignment]  # taken away
-    default = serializers.CharField(  # type: ignore[assignment]  # the metaclass takes fields away
-        max_length=parameters.LONGEST_VALUE, allow_blank=True, required=False
+    label = serializers.CharField(  # type: ignore[assignment]  # the metaclass takes fields away
+        max_length=parameters.LONGEST_LABEL
     )
+    default = serializers.CharField(max_length=parameters.LONGEST_VALUE, allow_blank=True, required=False)
     kind = serializers.ChoiceField(choices=parameters.KINDS, required=False)
     choices = serializers.ListField(
         child=serializers.CharField(max_length=parameters.LONGEST_VALUE),

@@ -109,6 +109,7 @@ def create(*, actor: Actor, name: str, text: str, content: Content, shared: bool
     if shared:
         require(actor, Action.ACT_ON_ANY_JOB)
     user = _person(actor)
+    assert actor.tenant is not None  # noqa: S101  # a role is one within a tenant
     name, text = _named(name, text)
     content = _checked(content)
     owner = None if shared else user

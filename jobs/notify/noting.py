@@ -19,18 +19,18 @@ def note(events: Iterable[JobEvent]) -> None:
     Costs one query while nobody of the jobs' owners subscribed; what was noted before is not noted again.
     """
     told = [
-        (event, what)
+        (event, event.job.owner_id, what)
         for event in events
         if event.job.owner_id is not None and (what := happening(event.state)) is not None
     ]
     if not told:
         return
-    wishes = _Wishes([event.job for event, _ in told])
+    wishes = _Wishes([event.job for event, _, _ in told])
     JobNotice.objects.bulk_create(
         [
             JobNotice(
                 tenant_id=event.job.tenant_id,
-                user_id=event.job.owner_id,
+                user_id=owner,
                 job=event.job,
                 what=what,
                 restarts=event.job.restarts,
@@ -38,7 +38,7 @@ def note(events: Iterable[JobEvent]) -> None:
                 in_browser=wish.in_browser,
                 by_mail=wish.by_mail,
             )
-            for event, what in told
+            for event, owner, what in told
             if (wish := wishes.of(event.job)) is not None
             and wish.wants(what)
             and event.at >= wish.since

@@ -267,6 +267,7 @@ def make_template(tenant: Tenant, user: User, *, name: str = "train", shared: bo
 
 def make_notice(job: Job, what: str = "failed") -> JobNotice:
     """The job's owner was told of it in the browser."""
+    assert job.owner is not None
     return JobNotice.objects.create(
         tenant=job.tenant,
         user=job.owner,

@@ -38,6 +38,8 @@ ALLOWED = {
     r"\b(?:Slurm|slurm\w+|munge|Kubernetes|kube\w+|vCluster|Metal3|Netris|curl|bash)\b": "programs",
     r"#SBATCH|#!/\S+|--?[a-z][\w-]*": "options and lines of scripts",
     r"\b[A-Z][A-Z_]{3,}\b": "Slurm's own words for states",
+    r"\b(?:HUP|INT)\b": "signals",
+    r"\{\{?[a-z]+\}\}?": "the place of a parameter in a script",
     r"\b(?:stdout|stderr)\b|\bafter(?:ok|any):?": "Slurm's own words for streams and dependencies",
     r"\b(?:[A-Z][a-z]+){2,}\b": "reasons as Slurm and the engine name them: InvalidAccount",
     r"\b[a-z]+\.[a-z_]+\b": "verbs and kinds of mails as programs know them: order.approved",

@@ -25,7 +25,7 @@ until [ -e enough ]; do sleep 0.1; done"""
 
 
 def mounts() -> list[str]:
-    """What is mounted where everyone sees it, but for network namespaces of tests that run beside this one."""
+    """What is mounted where everyone sees it, but for network namespaces of tests beside this one."""
     return [line for line in Path("/proc/self/mounts").read_text().splitlines() if line.split()[2] != "nsfs"]
 
 

@@ -64,9 +64,7 @@ CALLS: dict[str, Call] = {
     "jobs_list": Call(query="?who=everyone"),
     "cluster_queue": Call(cluster_of),
     "limits_list": Call(cluster_of),
-    "limits_set": Call(
-        limit_of, body=lambda world: {"gpus": 4}, roles=ADMINS, scopes=frozenset({"people"})
-    ),
+    "limits_set": Call(limit_of, body=lambda world: {"gpus": 4}, roles=ADMINS, scopes=frozenset({"people"})),
     "usage": Call(),
     "usage_idle": Call(),
     "views_list": Call(),

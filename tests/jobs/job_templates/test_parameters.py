@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from jobs.examples import EXAMPLES
+from jobs.examples import EXAMPLES, Example
 from jobs.job_templates import parameters
 from jobs.job_templates.parameters import Parameter, declared, fill
 from jobs.parsing.sbatch import read_directives
@@ -70,10 +70,8 @@ def test_what_cannot_be_declared_is_refused_with_a_reason(line: str) -> None:
 
 
 @pytest.mark.parametrize("known", EXAMPLES, ids=lambda known: known.name)
-def test_built_in_templates_have_a_place_for_each_parameter_and_read_as_scripts(known: object) -> None:
-    assert known in EXAMPLES
-    example = EXAMPLES[EXAMPLES.index(known)]  # type: ignore[arg-type]
-    assert declared(example.parameters, example.script) == example.parameters
-    directives = read_directives(example.as_it_is)
+def test_built_in_templates_have_a_place_for_each_parameter_and_read_as_scripts(known: Example) -> None:
+    assert declared(known.parameters, known.script) == known.parameters
+    directives = read_directives(known.as_it_is)
     assert directives.problems == []
     assert "name" in directives.values
