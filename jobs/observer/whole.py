@@ -18,7 +18,7 @@ from jobs.observer.sources import SINGLE, STATES, Memory, Whole
 from portal.lib import clock
 from portal.lib.errors import OutsideError, WrongState
 
-EVERY: Final = dt.timedelta(seconds=10)
+EVERY: Final = dt.timedelta(seconds=8)  # with the pace of the looks, a change is seen within 15
 SELDOM: Final = dt.timedelta(minutes=3)  # at most, however long a pass takes
 DUTY: Final = 0.2  # of the time at most, so that nothing else waits for it
 DUTY_OF_STATES: Final = 0.1  # it keeps slurmrestd itself busy
