@@ -52,7 +52,7 @@ class TemplateForm(forms.Form):
                 "class": "code",
                 "rows": 4,
                 "spellcheck": "false",
-                "placeholder": gettext_lazy("epochs | Epochs | 10\nmodel | Model | 7b | 7b, 13b, 70b"),
+                "placeholder": gettext_lazy("model | Model | 7b | 7b, 13b, 70b"),
             }
         ),
         help_text=gettext_lazy(
