@@ -10,12 +10,14 @@ from contextlib import closing
 from dataclasses import dataclass
 
 import structlog
-from django.db import close_old_connections, connection
+from django.db import close_old_connections, connection, transaction
 from django.db.models import Q
 
 from clusters.clients.slurmrest import errors, tokens, versions
 from clusters.models import IdentityKind, Phase, SlurmEndpoint, SlurmIdentity
 from clusters.services import observation, slurm_access
+from jobs import live
+from jobs.models import Job
 from jobs.observer import pace
 from jobs.observer.look import look
 from jobs.observer.resolve import give_up_on_removed_clusters
@@ -24,6 +26,7 @@ from jobs.observer.sources import Memory
 from jobs.outside import DEADLINE
 from portal.lib import clock, crypto
 from portal.lib.errors import OutsideError
+from tenants.live.topics import publish
 from tenants.scoping import TenantQuerySet
 
 log = structlog.get_logger(__name__)
@@ -151,12 +154,25 @@ def observe(claimed: Claim, memories: dict[uuid.UUID, Memory], background: Execu
             extract=getattr(error, "extract", ""),
         )
         observation.note_trouble(endpoint, at=clock.now(), trouble=error.message)
+        if endpoint.unreachable_since is None:
+            tell_pages(endpoint)
         if isinstance(error, errors.VersionGone):
             rediscover(endpoint)
         watched = pace.is_watched(endpoint.cluster_id)
         release(claimed, pace.pause(endpoint.failures + 1, watched=watched))
         return
+    if endpoint.unreachable_since is not None:
+        tell_pages(endpoint)
     release(claimed, pace.interval(endpoint.cluster_id, active=seen.active))
+
+
+def tell_pages(endpoint: SlurmEndpoint) -> None:
+    """Whether the cluster answers is news on the pages of its queue and of jobs that somebody has open."""
+    cluster = endpoint.cluster
+    watched = Job.objects.filter(cluster=cluster, slurm_job_id__in=pace.watched_jobs(cluster.pk))
+    with transaction.atomic():
+        for topic in {live.queue(cluster.tenant_id, cluster.pk), *live.of_jobs(watched)}:
+            publish(topic)
 
 
 def rediscover(endpoint: SlurmEndpoint) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import sys
 import uuid
+from collections.abc import Callable
 
 import django
 
@@ -126,7 +127,7 @@ def planned(order: str) -> JSONDict:
     return {"hash": Order.objects.get(pk=order).plan_hash}
 
 
-ACTS = {
+ACTS: dict[str, Callable[..., JSONDict]] = {
     act.__name__: act
     for act in (clear, found, cookie, order, approve, terminate, job, cancel, job_state, state, planned)
 }

@@ -60,18 +60,18 @@ def adopt(slug: str, name: str, slurm: JSONDict) -> JSONDict:
 def part(cluster: str) -> JSONDict:
     """The observer looks there no more: its Slurm ends."""
     Cluster.objects.filter(pk=cluster).update(wanted=False, phase=Phase.DELETED, deleted_at=clock.now())
-    StepState.objects.filter(cluster=cluster).delete()
+    StepState.objects.filter(cluster__pk=cluster).delete()
     return {}
 
 
 def read_history(cluster: str) -> JSONDict:
     """What the worker does once a minute, a minute later each time; of how many jobs the use is known."""
-    HistoryCursor.objects.filter(cluster=cluster).update(next_at=clock.now())
+    HistoryCursor.objects.filter(cluster__pk=cluster).update(next_at=clock.now())
     reading.due(clock.now())
     tasks.read_history(cluster)
-    cursor = HistoryCursor.objects.get(cluster=cluster)
+    cursor = HistoryCursor.objects.get(cluster__pk=cluster)
     return {
-        "known": Job.objects.filter(cluster=cluster, use__isnull=False).count(),
+        "known": Job.objects.filter(cluster__pk=cluster, use__isnull=False).count(),
         "trouble": cursor.trouble,
     }
 
