@@ -13,12 +13,14 @@ import pytest
 import time_machine
 from django.db import connection
 
+from clusters.clients.slurmrest import errors
 from clusters.clients.slurmrest.models import ExitCode
 from clusters.models import Cluster, SlurmEndpoint
+from clusters.services import observation
 from jobs import outside
 from jobs.models import Job, JobEvent, Partition
 from jobs.observer import loop, pace
-from jobs.observer.look import LIST, SINGLE, Memory, look
+from jobs.observer.look import LIST, SINGLE, Memory, Seen, look
 from jobs.observer.loop import Observer, claim, observe, release
 from portal.lib import clock
 from tenants.live.topics import Topic, version_of
@@ -234,6 +236,41 @@ def test_a_bad_answer_changes_nothing_but_since_when(cluster: Cluster, alice: Us
     cluster.refresh_from_db()
     assert cluster.next_reconcile_at is not None
     assert cluster.next_reconcile_at <= clock.now(), "the engine looks at once"
+
+
+@case("U16")
+def test_open_pages_hear_at_once_of_silence_and_of_its_end(
+    cluster: Cluster, alice: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    watched, other = make_job(cluster, alice, state="PENDING"), make_job(cluster, alice, state="PENDING")
+    pace.note_watched_job(cluster.pk, watched.slurm_job_id)
+    topics = [queue_topic(cluster), *(Topic(cluster.tenant_id, "job", job.pk) for job in (watched, other))]
+
+    def news() -> list[bool]:
+        """Which of the topics an observer's turn raised."""
+        before = [version_of(topic) for topic in topics]
+        SlurmEndpoint.objects.filter(cluster=cluster).update(next_observe_at=None)
+        claimed = claim(cluster.slurm.pk)
+        assert claimed is not None
+        observe(claimed, {})
+        return [version_of(topic) > version for topic, version in zip(topics, before, strict=True)]
+
+    def silent(*_: object) -> Seen:
+        raise errors.NotReachable
+
+    with monkeypatch.context() as patch:
+        patch.setattr(loop, "look", silent)
+        assert news() == [True, True, False]
+        assert news() == [False, False, False], "it is known already"
+    monkeypatch.setattr(loop, "look", lambda endpoint, *_: _answered(endpoint))
+    assert news() == [True, True, False]
+    assert news() == [False, False, False]
+
+
+def _answered(endpoint: SlurmEndpoint) -> Seen:
+    """A look that found what was known."""
+    observation.note_seen(endpoint, seen_at=clock.now(), pending=0, running=0, source=LIST)
+    return Seen(source=LIST, active=False)
 
 
 @case("U16")
