@@ -32,7 +32,7 @@ from tests.api.calls import OPERATIONS, all_calls, make_token, perform
 from tests.architecture.routes import World
 from tests.clusters.builders import make_flavor, make_site
 from tests.clusters.routes import cluster_of as plain_cluster_of
-from tests.jobs.builders import make_job, make_submission
+from tests.jobs.builders import make_job, make_notice, make_submission, make_template, make_view
 from tests.jobs.routes import cluster_of, job_of
 
 pytestmark = [pytest.mark.django_db, pytest.mark.matrix]
@@ -164,6 +164,21 @@ def submissions(world: World, count: int) -> None:
         make_submission(cluster, world.owner, job=make_job(cluster, world.owner))
 
 
+def notices(world: World, count: int) -> None:
+    for _ in range(count):
+        make_notice(make_job(_slurm_cluster(world), world.owner))
+
+
+def templates(world: World, count: int) -> None:
+    for _ in range(count):
+        make_template(world.tenant, world.owner, name=_new())
+
+
+def views(world: World, count: int) -> None:
+    for _ in range(count):
+        make_view(world.tenant, world.owner, name=_new())
+
+
 # what fills the list, and its queries: token, membership, READ ONLY, and those of the list itself
 LISTS: dict[str, tuple[Callable[[World, int], None], int]] = {
     "members_list": (members, 4),
@@ -180,6 +195,9 @@ LISTS: dict[str, tuple[Callable[[World, int], None], int]] = {
     "jobs_list": (jobs, 6),
     "job_events": (job_events, 5),
     "submissions_list": (submissions, 4),
+    "notifications_list": (notices, 4),
+    "templates_list": (templates, 4),
+    "views_list": (views, 4),
 }
 
 
