@@ -56,6 +56,7 @@ PAGES: dict[str, list[Page]] = {
     "audit": [Page(arguments=HERE)],
     "tokens": [Page(arguments=HERE), Page(who="rui", arguments=HERE, label="empty")],
     "token-new": [Page(arguments=HERE)],
+    "token-revoke": [Page(arguments=in_tenant(pk="api token"))],
     "ssh-keys": [Page(arguments=HERE)],
     "api-docs": [Page(who="nobody")],
     # what joins the apps
@@ -109,6 +110,16 @@ PAGES: dict[str, list[Page]] = {
     "reservations": [Page(arguments=CLUSTER)],
     "partition": [Page(arguments=in_tenant(pk="cluster", name="partition"))],
     "job-cancel": [Page(arguments=JOB)],
+    "job-act": [
+        Page(arguments=lambda facts: {**JOB(facts), "act": act}, label=act) for act in ("cancel", "change")
+    ],
+    "limits": [Page(arguments=CLUSTER)],
+    "limit": [Page(arguments=in_tenant(pk="cluster", member="membership"))],
+    "usage": [
+        Page(arguments=HERE),
+        Page(arguments=lambda facts: {"tenant": "lab-south"}, label="empty"),
+    ],
+    "usage-worst": [Page(arguments=HERE)],
     "job-notify": [Page(arguments=JOB)],
     "notifications": [Page(arguments=HERE), Page(who="rui", arguments=HERE, label="empty")],
     "job-output": [Page(arguments=JOB)],
@@ -130,6 +141,9 @@ NOT_PAGES: dict[str, str] = {
     "signout": "is a POST",
     "notifications-read": "is a POST",
     "template-use": "is a POST",
+    "jobs-act": "is a POST",
+    "usage-file": "is a file",
+    "kubeconfig-revoke": "needs a cluster with an API server; tests/e2e/test_kubeconfig.py opens it",
     "notifications-bell": "answers with a piece of every page",
     "language": "is a POST",
     "live": "answers with a region of a page",

@@ -35,7 +35,7 @@ from clusters.services import decisions, workloads  # noqa: E402
 from jobs.models import Job, Submission  # noqa: E402
 from portal.lib import clock  # noqa: E402
 from portal.lib.types import JSONDict  # noqa: E402
-from tenants.models import Invitation, Membership, Role, Tenant, User  # noqa: E402
+from tenants.models import ApiToken, Invitation, Membership, Role, Tenant, User  # noqa: E402
 from tenants.services import invitations, tokens  # noqa: E402
 from tests.builders import actor_for, make_member, make_operator, make_tenant, make_user, sign_in  # noqa: E402
 from tests.clusters import builders as clusters  # noqa: E402
@@ -153,6 +153,9 @@ def furnish() -> JSONDict:
     ]
     for job in made[:3]:
         jobs.make_notice(job, "started")
+    for number, job in enumerate(made[2:5]):
+        jobs.make_use(job, cpu_percent=12.0 + 30 * number)
+    jobs.keep_books(ready)
     array = jobs.make_array(ready, ada, number=500)
     large = jobs.make_large_array(ready, ada)
     jobs.fill_nodes(ready)
@@ -187,6 +190,7 @@ def furnish() -> JSONDict:
         "membership": Membership.objects.get(tenant=tenant, user=rui).pk,
         "invitation": Invitation.objects.get(tenant=tenant).pk,
         "token": token,
+        "api token": ApiToken.objects.get().pk,
     }
     for model in apps.get_models():
         first = model._default_manager.order_by("pk").first()

@@ -8,6 +8,7 @@ import uuid
 
 from clusters.models import Cluster, IdentityKind, Node, Phase, SlurmIdentity, StepState, StepStatus
 from clusters.services import identities
+from jobs.history.models import JobUse
 from jobs.job_templates.models import JobTemplate
 from jobs.models import Inventory, Job, Partition, SavedView, Submission
 from jobs.notify.models import JobNotice
@@ -277,4 +278,23 @@ def make_notice(job: Job, what: str = "failed") -> JobNotice:
         at=clock.now(),
         in_browser=True,
         by_mail=False,
+    )
+
+
+def make_use(job: Job, *, cpu_percent: float = 40.0, memory_percent: float = 55.0) -> JobUse:
+    """What accounting told of a job that ran for an hour on 8 CPUs and 32 GiB."""
+    elapsed, cpus, given = 3600, 8, 32768
+    used = elapsed * cpus * cpu_percent / 100
+    return JobUse.objects.create(
+        tenant=job.tenant,
+        job=job,
+        elapsed_seconds=elapsed,
+        cpus=cpus,
+        cpu_seconds=used,
+        memory_mib=int(given * memory_percent / 100),
+        memory_given_mib=given,
+        idle_cpu_seconds=elapsed * cpus - used,
+        cpu_percent=cpu_percent,
+        memory_percent=memory_percent,
+        ended_at=job.end_time or clock.now(),
     )
