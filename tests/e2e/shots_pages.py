@@ -111,7 +111,8 @@ PAGES: dict[str, list[Page]] = {
     "partition": [Page(arguments=in_tenant(pk="cluster", name="partition"))],
     "job-cancel": [Page(arguments=JOB)],
     "job-act": [
-        Page(arguments=lambda facts: {**JOB(facts), "act": act}, label=act) for act in ("cancel", "change")
+        Page(arguments=lambda facts: {**JOB(facts), "act": "cancel"}),
+        Page(arguments=lambda facts: {**JOB(facts), "act": "change"}, label="change"),
     ],
     "limits": [Page(arguments=CLUSTER)],
     "limit": [Page(arguments=in_tenant(pk="cluster", member="membership"))],
