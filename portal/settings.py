@@ -136,7 +136,7 @@ CHANNEL_LAYERS = {
         # By subscription: one connection a process. The other layer's queues in Redis hold 100 messages for
         # a process and drop the rest (when 200 topics changed at once, sockets waited in vain). Here a
         # message is lost only with the connection, and every page asks by itself within 30 s.
-        "BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer",
+        "BACKEND": "tenants.live.layer.Layer",
         "CONFIG": {
             "hosts": [{"address": REDIS_URL, "health_check_interval": 20}],
             "prefix": f"{REDIS_PREFIX}.live",

@@ -140,6 +140,9 @@ def _look_at_nodes(
     if changed or memory.nodes_at is None or started - memory.nodes_at >= NODES_EVERY:
         nodes = gateway.nodes()
         memory.nodes_at = started
+        names = frozenset(node.name for node in nodes)
+        if names != memory.node_names:  # the cluster was resized: what its partitions have is not as known
+            memory.node_names, memory.partitions_at = names, None
     if memory.partitions_at is None or started - memory.partitions_at >= PARTITIONS_EVERY:
         partitions = gateway.partitions()
         inventory = read_inventory(gateway)

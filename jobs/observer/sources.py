@@ -78,6 +78,7 @@ class Memory:
     bound: int = 0  # what diag counted then
     full_at: dt.datetime | None = None
     nodes_at: dt.datetime | None = None
+    node_names: frozenset[str] = frozenset()  # as last listed
     partitions_at: dt.datetime | None = None
     list_failed_at: dt.datetime | None = None
     whole: Whole = field(default_factory=Whole)

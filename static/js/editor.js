@@ -23,6 +23,7 @@
       view.dispatch({ effects: language.reconfigure(mode(area.value)) });
     });
     const leave = EditorView.domEventHandlers({ blur: () => area.dispatchEvent(new Event("change", { bubbles: true })) && false });
+    const submit = () => { area.form.requestSubmit(area.form.querySelector("[data-default]")); return true; };
     const view = new EditorView({
       state: EditorState.create({
         doc: area.value,
@@ -33,7 +34,7 @@
           parts.highlightActiveLine(), parts.syntaxHighlighting(colours(parts)), language.of(mode(area.value)),
           parts.autocompletion({ override: [complete] }),
           // Tab goes on to the next field, as everywhere else in the form; Ctrl-Enter submits it
-          keymap.of([...parts.completionKeymap, ...parts.defaultKeymap.filter(({ key }) => key !== "Mod-Enter"), ...parts.historyKeymap]),
+          keymap.of([{ key: "Mod-Enter", run: submit }, ...parts.completionKeymap, ...parts.defaultKeymap, ...parts.historyKeymap]),
           EditorView.contentAttributes.of(names(area)), look(EditorView), listen, leave,
         ],
       }),

@@ -143,10 +143,12 @@ def test_a_namesake_is_never_touched_by_a_worker_that_dies(kube_server: KubeServ
         theirs = objects.manifest(kinds.NAMESPACE, name, {}, labels={"owner": "somebody-else"})
         kube_server.client.apply(theirs, kinds.NAMESPACE)
         before = kube_server.client.get(Ref(kinds.NAMESPACE, name))
-        for point in range(1, 8):
+        for point in range(1, 20):  # every outside call of a pass that finds the namesake
             mortal.doom(point, after=bool(point % 2))
             mortal.reconcile(cluster.pk)
-        assert mortal.deaths == 7
+            if mortal.deaths < point:
+                break
+        assert 5 < mortal.deaths < 19
         mortal.at = 0
         mortal.reconcile(cluster.pk)
         assert kube_server.client.get(Ref(kinds.NAMESPACE, name)) == before

@@ -132,6 +132,18 @@ async def test_a_page_that_opens_while_redis_is_dead_is_closed_and_may_come_back
     await again.disconnect()
 
 
+async def test_the_first_page_after_a_restart_of_redis_opens(server: Private) -> None:
+    tenant, cookie = await database_sync_to_async(_prepare)()
+    first = await _open(tenant, cookie)
+    await first.disconnect()  # nobody listens while Redis goes, so nobody notices
+    server.kill()
+    server.start()
+    again = await _open(tenant, cookie)
+    await database_sync_to_async(_change)(tenant)
+    assert "Viewer" in await again.receive_text()
+    await again.disconnect()
+
+
 def _prepare() -> tuple[Tenant, str]:
     cache.clear()
     ada = make_user("Ada")

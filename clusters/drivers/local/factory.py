@@ -28,5 +28,8 @@ STEPS: dict[str, tuple[Callable[[LocalSettings], Step], ...]] = {
 
 def steps(settings: LocalSettings, concerns: Collection[str] = tuple(STEPS)) -> tuple[Step, ...]:
     """The steps on this machine that serve these concerns, each after the steps that it needs."""
-    made = [make(settings) for concern, kinds in STEPS.items() if concern in concerns for make in kinds]
-    return (*made, AccountsStep(settings)) if {"accounting", "slurm"} <= set(concerns) else tuple(made)
+    wanted = set(concerns)
+    if "slurm" not in wanted:
+        wanted.discard("accounting")  # of Slurm's jobs: no other stack has any
+    made = [make(settings) for concern, kinds in STEPS.items() if concern in wanted for make in kinds]
+    return (*made, AccountsStep(settings)) if "accounting" in wanted else tuple(made)

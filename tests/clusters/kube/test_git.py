@@ -113,7 +113,7 @@ def test_a_change_by_hand_is_seen_and_undone(repository: Repository) -> None:
     repository.sink.apply(batch)
     path = f"clusters/{batch.spec.name}/home/configmap.tenants.c0.yaml"
     right = repository.files()[path]
-    for wrong in (right.replace("1\n", "9\n"), f"{right}immutable: true\n", f"{right}: : :\n", None):
+    for wrong in (right.replace("    1\n", "    9\n"), f"{right}immutable: true\n", f"{right}: : :\n", None):
         if wrong is None:
             repository.git("pull", "--quiet", "origin", "main")
             repository.git("rm", "--quiet", path)
