@@ -27,7 +27,7 @@
     const view = new EditorView({
       state: EditorState.create({
         doc: area.value,
-        selection: { anchor: Math.min(area.selectionStart, area.value.replace(/\r\n/g, "\n").length) },
+        selection: { anchor: area.selectionStart, head: area.selectionEnd },
         extensions: [
           EditorView.cspNonce.of(here.nonce),
           parts.lineNumbers(), parts.history(), parts.drawSelection(), parts.bracketMatching(), parts.lintGutter(),

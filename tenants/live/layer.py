@@ -1,4 +1,4 @@
-"""The channel layer: channels_redis' by subscription; its first socket after a restart of Redis works, too."""
+"""The channel layer: channels_redis' by subscription; the first socket after a restart of Redis works."""
 
 from __future__ import annotations
 
