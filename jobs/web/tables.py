@@ -12,7 +12,7 @@ from jobs.filters import COLUMNS, Filter, usual_columns, write_query
 from jobs.listing import Page, add_sets
 from jobs.models import Partition
 from jobs.services import acts, saved_views
-from portal.lib.types import JSONDict, Words
+from portal.lib.types import JSONDict
 from tenants.actor import Actor
 from tenants.models import Membership
 from tenants.rights import Action, may
@@ -27,7 +27,7 @@ class Head:
     """The head of a column; `url` sorts by it, or the other way round, where there is an order."""
 
     key: str
-    label: Words
+    label: str
     url: str = ""
     sorted: str = ""  # as aria-sort says it
 
@@ -92,7 +92,7 @@ def people(actor: Actor) -> list[tuple[str, str]]:
 
 
 def _head(key: str, wanted: Filter, columns: tuple[str, ...], *, queue: bool, sorts: bool) -> Head:
-    label = filters.COLUMNS[key] if key in COLUMNS else filters.NAME
+    label = str(filters.COLUMNS[key] if key in COLUMNS else filters.NAME)  # once: every cell repeats it
     if not sorts or key not in _SORTS:
         return Head(key, label)
     first, second = _SORTS[key]
