@@ -42,7 +42,6 @@ TELLING_ORDER = (
     *("RUNNING", "COMPLETING", "SUSPENDED", "PENDING", "NODE_FAIL", "BOOT_FAIL", "OUT_OF_MEMORY", "FAILED"),
     *("TIMEOUT", "DEADLINE", "PREEMPTED", "CANCELLED", "ENDED", "COMPLETED"),
 )
-NARROW = 32  # characters
 NAME_SORTED = 64  # characters by which lists are sorted: an index holds no more than 2,704 bytes of a row
 _ACTIVE_LINE = Q(is_line=True, line_state__in=ACTIVE_STATES)
 _ENDED_LINE = Q(is_line=True, line_state__in=ENDED_STATES)
@@ -213,12 +212,6 @@ class Job(TenantOwned):
     def line_label(self) -> str:
         """The id of what its line stands for: a whole array or set, or this job."""
         return str(self.group_id) if self.group_states else self.label
-
-    @property
-    def short_label(self) -> str:
-        """The same for a narrow column: of an array of many single tasks not all."""
-        label = self.line_label
-        return label if len(label) <= NARROW else f"{label[: NARROW - 1]}\N{HORIZONTAL ELLIPSIS}"
 
     @property
     def task_total(self) -> int:

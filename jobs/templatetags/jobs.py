@@ -13,12 +13,20 @@ from jobs.parsing.options import OPTIONS
 from jobs.words import told, why_waiting
 
 register = template.Library()
+NARROW = 32  # characters
 
 
 @register.simple_tag
 def built_in_examples() -> tuple[Example, ...]:
     """The scripts to begin with."""
     return EXAMPLES
+
+
+@register.filter
+def short_label(job: Job) -> str:
+    """The id of a line for a narrow column: of an array of many single tasks not all."""
+    label = job.line_label
+    return label if len(label) <= NARROW else f"{label[: NARROW - 1]}\N{HORIZONTAL ELLIPSIS}"
 
 
 @register.filter
