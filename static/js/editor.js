@@ -23,6 +23,17 @@
       view.dispatch({ effects: language.reconfigure(mode(area.value)) });
     });
     const leave = EditorView.domEventHandlers({ blur: () => area.dispatchEvent(new Event("change", { bubbles: true })) && false });
+    // Chromium's own editing keeps the look of text it replaces in style attributes, which the page's policy
+    // stops: what takes the place of a selection, or has several lines, the library writes
+    const write = EditorView.domEventHandlers({ beforeinput: (event) => {
+      const text = event.inputType === "insertText" ? event.data : event.inputType.startsWith("deleteContent") ? "" : null;
+      const range = text === null ? null : document.getSelection().getRangeAt(0);
+      if (!range || view.composing || (range.collapsed && !text.includes("\n"))) return false;
+      const from = view.posAtDOM(range.startContainer, range.startOffset);
+      const to = view.posAtDOM(range.endContainer, range.endOffset);
+      view.dispatch({ changes: { from, to, insert: text }, selection: { anchor: from + text.length }, scrollIntoView: true, userEvent: "input" });
+      return true;
+    } });
     const submit = () => { area.form.requestSubmit(area.form.querySelector("[data-default]")); return true; };
     const view = new EditorView({
       state: EditorState.create({
@@ -35,7 +46,7 @@
           parts.autocompletion({ override: [complete] }),
           // Tab goes on to the next field, as everywhere else in the form; Ctrl-Enter submits it
           keymap.of([{ key: "Mod-Enter", run: submit }, ...parts.completionKeymap, ...parts.defaultKeymap, ...parts.historyKeymap]),
-          EditorView.contentAttributes.of(names(area)), look(EditorView), listen, leave,
+          EditorView.contentAttributes.of(names(area)), look(EditorView), listen, leave, write,
         ],
       }),
     });

@@ -76,9 +76,6 @@ def test_from_sign_up_to_a_finished_job_by_keyboard(portal: Portal, new_person: 
     admin = new_person(portal.url)
     for aborted in ("htmx:sendAbort", "htmx:afterRequest"):  # the form is sent while its summary is asked for
         admin.allow(aborted)
-    # Chromium's own editing keeps the style of text that is replaced as a whole: the policy stops it, and the
-    # editor writes the line anew
-    admin.allow("Applying inline style")
     page, keys = admin.page, Keys(admin.page)
     sign_in(page, keys, portal.url, f"tabitha-{word}")
     found_tenant(page, keys, f"tab-{word}")
