@@ -8,7 +8,6 @@ import sys
 import tempfile
 import threading
 import time
-import uuid
 from collections.abc import Callable
 from pathlib import Path
 
@@ -25,16 +24,13 @@ from clusters.models import SlurmEndpoint  # noqa: E402
 from jobs import outside  # noqa: E402
 from jobs.observer.look import LIST, look  # noqa: E402
 from jobs.observer.sources import Memory  # noqa: E402
-from jobs.services import submissions  # noqa: E402
-from jobs.services.drafts import Typed  # noqa: E402
-from tests.bench import live, machine, queue_browser  # noqa: E402
+from tests.bench import live, machine, queue_browser, queue_submits  # noqa: E402
 from tests.bench.queue import SIZES  # noqa: E402
 from tests.bench.table import percentile  # noqa: E402
-from tests.builders import actor_for, sign_in  # noqa: E402
+from tests.builders import sign_in  # noqa: E402
 from tests.clusters import fakes  # noqa: E402
-from tests.jobs.long_queue import SCRIPT, LongQueue, long_queue  # noqa: E402
+from tests.jobs.long_queue import LongQueue, long_queue  # noqa: E402
 
-SUBMITS = 100
 PAGES = 30
 PATIENCE = 600.0  # seconds for the whole list of a long queue
 Figures = dict[str, dict[int, str]]
@@ -46,7 +42,8 @@ def main(port: int, result: Path) -> None:
     with tempfile.TemporaryDirectory() as outside_folder:
         fakes.install(Path(outside_folder))
         with long_queue() as queue, live.web(dict(os.environ), port):
-            _rates(queue, figures)
+            for label, value in queue_submits.measure(queue):
+                figures.setdefault(label, {})[SIZES[0]] = value
             filled = 0
             for size in SIZES:
                 queue.fill(size - filled)
@@ -108,32 +105,6 @@ def _page(queue: LongQueue) -> float:
         assert client.get(address).status_code == 200
         times.append((time.perf_counter() - began) * 1000)
     return percentile(times, 0.5)
-
-
-def _rates(queue: LongQueue, figures: Figures) -> None:
-    """Submits a second, one after the other: by the portal, by slurmrestd alone, by sbatch in a loop."""
-    look(SlurmEndpoint.objects.select_related("cluster__site").get(cluster=queue.cluster), Memory())
-    actor = actor_for(queue.member, queue.cluster.tenant)
-    script = queue.lab.root / "job.sh"
-    script.write_text(SCRIPT)
-    ways: dict[str, Callable[[], object]] = {
-        "through Freehold": lambda: submissions.submit_job(
-            actor=actor,
-            cluster=queue.cluster,
-            typed=Typed(fields={"name": "rate"}, script=SCRIPT),
-            key=uuid.uuid4(),
-        ),
-        "slurmrestd alone": lambda: queue.submit(name="rate"),
-        "sbatch": lambda: queue.lab.run(["sbatch", "--parsable", str(script)], member=1),
-    }
-    for name, submit in ways.items():
-        began = time.perf_counter()
-        for _ in range(SUBMITS):
-            submit()
-        rate = SUBMITS / (time.perf_counter() - began)
-        figures.setdefault(f"submits a second, {name}", {})[SIZES[0]] = f"{rate:.0f}"
-        sys.stderr.write(f"  submits a second, {name}: {rate:.0f}\n")
-    queue.lab.command("scancel", "--user", queue.lab.members[1].name)
 
 
 class _peak:  # noqa: N801  # used as a word in `with`
