@@ -6,7 +6,7 @@ from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
-from jobs.models import Job
+from jobs.models.job import Job
 from tenants.models import User
 from tenants.models.people import TenantOwned
 
