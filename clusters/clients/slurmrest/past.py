@@ -17,6 +17,22 @@ class JobUse(_Record, frozen=True):
     gpu_percent: float | None = None  # mean over the time, of all its GPUs
 
 
+class PastStep(_Record, frozen=True):
+    """One step: "batch" is the script, "extern" what is started beside it, "0" and up are runs of srun."""
+
+    step: str
+    name: str = ""
+    state: str = "UNKNOWN"  # as in JobRecord
+    exit_code: ExitCode | None = None  # None: it runs, or this API version does not tell it right
+    node_count: int = 0
+    tasks: int = 0
+    start_time: int | None = None
+    end_time: int | None = None
+    elapsed: int = 0  # seconds
+    cpu_seconds: float | None = None
+    memory_mib: int | None = None  # the most that one of its tasks held
+
+
 class PastJob(_Record, frozen=True):
     """One record: a job, an array task, or the part of an array that never started."""
 
@@ -44,6 +60,8 @@ class PastJob(_Record, frozen=True):
     memory_mib: int = 0  # given
     exit_code: ExitCode | None = None  # None: this API version does not tell it right
     use: JobUse = JobUse()
+    steps: tuple[PastStep, ...] = ()  # of very many the first and the last
+    step_count: int = 0
 
 
 class SlurmUser(_Record, frozen=True):

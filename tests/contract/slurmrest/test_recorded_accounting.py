@@ -44,6 +44,41 @@ def test_a_job_reads_alike_in_every_version(version: str) -> None:
     assert 0 < job.use.cpu_seconds < 1
 
 
+@pytest.mark.parametrize("version", VERSIONS)
+def test_steps_read_alike_in_every_version(version: str) -> None:
+    (job,) = books_dialect_for(version).jobs(recorded(version, "db-job-ok"))
+    (step,) = job.steps
+    assert (job.step_count, step.step, step.name, step.state) == (1, "batch", "batch", "COMPLETED")
+    assert (step.exit_code, step.node_count, step.tasks) == (ExitCode(), 1, 1)
+    assert step.start_time is not None
+    assert step.end_time == step.start_time + step.elapsed
+    assert step.cpu_seconds == job.use.cpu_seconds
+    assert step.memory_mib is None, "not gathered there"
+    (ended,) = books_dialect_for(version).jobs(recorded(version, "db-job-gpu-cancelled"))
+    assert [(one.state, one.exit_code) for one in ended.steps] == [("CANCELLED", ExitCode(signal=15))]
+    (failed,) = books_dialect_for(version).jobs(recorded(version, "db-job-fail"))
+    # v0.0.38 says 0 of a step that failed
+    assert failed.steps[0].exit_code == (None if version == "v0.0.38" else ExitCode(status=3))
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_of_very_many_steps_the_first_and_the_last_are_kept(version: str) -> None:
+    body = json.loads(recorded(version, "db-job-ok").body)
+    (one,) = body["jobs"][0]["steps"]
+    mem = {"type": "mem", "name": "", "count": 3 * 1024 * 1024 + 1}
+    many = [
+        one | {"step": {"id": number, "name": "srun"}, "tres": {"requested": {"max": [mem]}}}
+        for number in range(3000)
+    ]
+    many.append(one | {"step": {"id": {"of": "a version to come"}}, "state": ["RUNNING"]})
+    body["jobs"][0]["steps"] = many
+    (job,) = books_dialect_for(version).jobs(answer(**body))
+    assert (job.step_count, len(job.steps)) == (3001, 100)
+    assert [step.step for step in job.steps[:2]] == ["0", "1"]
+    assert (job.steps[-2].step, job.steps[-2].memory_mib) == ("2999", 4)
+    assert (job.steps[-1].step, job.steps[-1].state) == ("", "RUNNING")
+
+
 @case("U15")
 @pytest.mark.parametrize("version", VERSIONS)
 def test_an_exit_code_is_taken_only_from_versions_that_tell_it_right(version: str) -> None:

@@ -7,12 +7,20 @@ from typing import Final, Protocol, TypeVar
 import msgspec
 
 from clusters.clients.slurmrest import errors
+from clusters.clients.slurmrest.dialects.accounting_steps import (
+    Step,
+    Time,
+    Tres,
+    amount,
+    steps_of,
+    use_of,
+    words,
+)
 from clusters.clients.slurmrest.dialects.records import main_state
-from clusters.clients.slurmrest.models import ExitCode, JobId
+from clusters.clients.slurmrest.models import FINISHED_STATES, ExitCode, JobId
 from clusters.clients.slurmrest.past import (
     Association,
     AssociationLimits,
-    JobUse,
     PastJob,
     Qos,
     SlurmUser,
@@ -22,7 +30,6 @@ from portal.lib.http import Answer
 from portal.lib.types import JSONDict
 
 _T = TypeVar("_T")
-MIB: Final = 1024 * 1024
 NEVER_RAN: Final = "None assigned"
 
 
@@ -48,39 +55,6 @@ class BooksDialect(Protocol):
         """One association with exactly these limits."""
 
 
-class _Tres(msgspec.Struct):
-    type: str = ""
-    name: str | None = None
-    count: WireNumber = None
-
-
-class _Seconds(msgspec.Struct):
-    seconds: WireNumber = None
-    microseconds: WireNumber = None
-
-
-class _Time(msgspec.Struct):
-    elapsed: WireNumber = None
-    start: WireNumber = None
-    end: WireNumber = None
-    submission: WireNumber = None
-    total: _Seconds | None = None
-
-
-class _Used(msgspec.Struct):
-    max: list[_Tres] | None = None
-    average: list[_Tres] | None = None
-
-
-class _StepTres(msgspec.Struct):
-    requested: _Used | None = None
-
-
-class _Step(msgspec.Struct):
-    time: _Time | None = None
-    tres: _StepTres | None = None
-
-
 class _State(msgspec.Struct):
     current: str | list[str] | None = None
     reason: str | None = None
@@ -98,8 +72,8 @@ class _Het(msgspec.Struct):
 
 
 class _JobTres(msgspec.Struct):
-    allocated: list[_Tres] | None = None
-    requested: list[_Tres] | None = None
+    allocated: list[Tres] | None = None
+    requested: list[Tres] | None = None
 
 
 class WireJob(msgspec.Struct):
@@ -112,13 +86,13 @@ class WireJob(msgspec.Struct):
     partition: str | None = None
     qos: str | None = None
     state: _State | None = None
-    time: _Time | None = None
+    time: Time | None = None
     array: _Array | None = None
     het: _Het | None = None
     nodes: str | None = None
     allocation_nodes: WireNumber = None
     tres: _JobTres | None = None
-    steps: list[_Step] | None = None
+    steps: list[Step] | None = None
     exit_code: msgspec.Raw = msgspec.Raw(b"null")
 
 
@@ -152,7 +126,7 @@ class _MaxJobs(msgspec.Struct):
 
 
 class _MaxTres(msgspec.Struct):
-    total: list[_Tres] | None = None
+    total: list[Tres] | None = None
 
 
 class _Max(msgspec.Struct):
@@ -222,7 +196,7 @@ class SharedBooks:
         return tuple(
             SlurmUser(
                 name=user.name,
-                is_administrator="Administrator" in _words(user.administrator_level),
+                is_administrator="Administrator" in words(user.administrator_level),
                 default_account=(user.default.account if user.default else "") or "",
             )
             for user in _present(found.users)
@@ -244,11 +218,16 @@ class SharedBooks:
         """How a job ended, where the family tells it right."""
         raise NotImplementedError
 
+    def step_exit_code(self, raw: bytes, state: str) -> ExitCode | None:
+        """How a step in this state ended; None where that is not told right."""
+        return self.exit_code(raw) if state in FINISHED_STATES else None
+
     def _job(self, job: WireJob) -> PastJob:
         told = job.state or _State()
-        state, _ = main_state(_words(told.current))
-        time, array, het = job.time or _Time(), job.array or _Array(), job.het or _Het()
+        state, _ = main_state(words(told.current))
+        time, array, het = job.time or Time(), job.array or _Array(), job.het or _Het()
         given = (job.tres.allocated if job.tres else None) or []
+        steps = job.steps or []
         return PastJob(
             job_id=JobId(job.job_id),
             name=job.name or "",
@@ -269,11 +248,13 @@ class SharedBooks:
             het_job_offset=_plain(het.job_offset) if count(het.job_id) else None,
             nodes="" if job.nodes == NEVER_RAN else job.nodes or "",
             node_count=count(job.allocation_nodes),
-            cpus=_amount(given, "cpu"),
-            gpus=_amount(given, "gres", "gpu"),
-            memory_mib=_amount(given, "mem"),
+            cpus=amount(given, "cpu"),
+            gpus=amount(given, "gres", "gpu"),
+            memory_mib=amount(given, "mem"),
             exit_code=self.exit_code(bytes(job.exit_code)),
-            use=_use(job.steps or []),
+            use=use_of(steps),
+            steps=steps_of(steps, self.step_exit_code),
+            step_count=len(steps),
         )
 
 
@@ -298,10 +279,6 @@ def _present(found: list[_T] | None) -> list[_T]:
     return found
 
 
-def _words(told: str | list[str] | None) -> list[str]:
-    return [told] if isinstance(told, str) else told or []
-
-
 def _plain(value: WireNumber) -> int | None:
     read = number(value)
     return read if isinstance(read, int) else None
@@ -311,28 +288,6 @@ def _task(array: _Array) -> int | None:
     if not count(array.job_id) or array.task:
         return None
     return _plain(array.task_id)
-
-
-def _amount(tres: list[_Tres], kind: str, name: str = "") -> int:
-    return sum(count(one.count) for one in tres if one.type == kind and (one.name or "") == name)
-
-
-def _use(steps: list[_Step]) -> JobUse:
-    seconds, memory, busy = 0.0, 0, list[int]()
-    for step in steps:
-        total = step.time.total if step.time else None
-        if total is not None:
-            seconds += count(total.seconds) + count(total.microseconds) / 1_000_000
-        used = step.tres.requested if step.tres else None
-        if used is not None:
-            memory = max(memory, _amount(used.max or [], "mem"))
-            busy += [count(one.count) for one in used.average or [] if one.name == "gpuutil"]
-    gathered = bool(steps) and (seconds > 0 or memory > 0)
-    return JobUse(
-        cpu_seconds=seconds if gathered else None,
-        memory_mib=-(-memory // MIB) if gathered and memory else None,
-        gpu_percent=max(busy, default=None),
-    )
 
 
 def _association(found: _Association) -> Association:
