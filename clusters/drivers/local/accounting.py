@@ -21,7 +21,7 @@ from clusters.drivers.local.accounting_books import Books
 from clusters.drivers.local.guard import guarded
 from clusters.drivers.local.settings import LocalSettings
 from clusters.drivers.local.slurmconf import DATABASE, FIRST_NODE
-from clusters.provisioning.steps import ClusterSpec, Observed, StepContext
+from clusters.provisioning.steps import ClusterSpec, Difference, Observed, StepContext
 from portal.lib.errors import PermanentError
 
 DOWN = "AccountingDown"
@@ -55,10 +55,9 @@ class AccountingStep:
         if not accounting_store.is_up(books.store):
             return Observed(exists=True, reason=DOWN, message="The store of the accounting does not run.")
         _check_ports(ctx)
-        if not accounting_books.is_written(self._settings, ctx, books) or not accounting_books.is_there(
-            books
-        ):
-            return Observed(exists=True, reason="AccountingDiffers", message="The database is being made.")
+        if differing := accounting_books.differences(self._settings, ctx, books):
+            message = "The database is being made."
+            return Observed(exists=True, reason="AccountingDiffers", message=message, differences=differing)
         return self._compare(ctx, books)
 
     def _compare(self, ctx: StepContext, books: Books) -> Observed:
@@ -70,7 +69,8 @@ class AccountingStep:
         found = accounting_books.running(books)
         if not found:
             message = "slurmdbd does not run. Jobs run, and Slurm keeps what it has to tell for a while."
-            return Observed(exists=True, reason=DOWN, message=message, facts=facts)
+            down = (Difference(accounting_books.DAEMON, "", "running", "not running"),)
+            return Observed(exists=True, reason=DOWN, message=message, differences=down, facts=facts)
         if not accounting_books.is_current(ctx, books, found[0]):
             message = "slurmdbd runs with older settings."
             return Observed(exists=True, reason="ConfigurationChanged", message=message, facts=facts)

@@ -7,13 +7,13 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from clusters.drivers.local import accounting_store, daemons, files, folder, slurm_plan
+from clusters.drivers.local import accounting_store, daemons, files, folder, slurm_plan, telling
 from clusters.drivers.local.accounting_store import BOOKS, Found, Store
 from clusters.drivers.local.daemons import PATH, Daemon
 from clusters.drivers.local.folder import ClusterFolder
 from clusters.drivers.local.settings import LocalSettings
 from clusters.drivers.local.slurmconf import CONTROLLER, DATABASE, tells_accounting
-from clusters.provisioning.steps import ClusterSpec, StepContext
+from clusters.provisioning.steps import ClusterSpec, Difference, StepContext
 from portal.lib.errors import TemporaryError
 
 DAEMON = "slurmdbd"
@@ -108,6 +108,12 @@ def is_written(settings: LocalSettings, ctx: StepContext, books: Books) -> bool:
         return books.conf.read_bytes() == _conf(settings, ctx, books)
     except FileNotFoundError:
         return False
+
+
+def differences(settings: LocalSettings, ctx: StepContext, books: Books) -> tuple[Difference, ...]:
+    """Of the database, its user and slurmdbd's configuration, which holds a password and is not shown."""
+    found = tuple(telling.of_file(books.conf, _conf(settings, ctx, books), is_secret=True))
+    return found if is_there(books) else (telling.missing(f"database {books.name} with its user"), *found)
 
 
 def running(books: Books) -> list[Found]:

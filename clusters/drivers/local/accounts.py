@@ -11,6 +11,7 @@ import re
 import shutil
 import subprocess
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,6 +23,7 @@ from clusters.drivers.local import (
     folder,
     names,
     slurm_plan,
+    telling,
     unix,
 )
 from clusters.drivers.local.accounting_books import Books
@@ -31,7 +33,8 @@ from clusters.drivers.local.folder import ClusterFolder
 from clusters.drivers.local.guard import guarded
 from clusters.drivers.local.settings import LocalSettings
 from clusters.drivers.local.slurmconf import tells_accounting
-from clusters.provisioning.steps import AccountSpec, ClusterSpec, Observed, StepContext
+from clusters.kube.drift import NOTHING
+from clusters.provisioning.steps import AccountSpec, ClusterSpec, Difference, Observed, StepContext
 from portal.lib.errors import PermanentError, TemporaryError
 from portal.lib.types import JSONDict
 
@@ -54,6 +57,14 @@ class _Seen:
             for account in spec.accounts
             if _is_there(account) and self.users.get(account.name) not in _levels(account)
         ]
+
+    def differences(self, missing: list[AccountSpec], wrong: list[str]) -> Iterator[Difference]:
+        """Of users of the wrong level, or none at all; the others in `wrong` are too much."""
+        for account in missing:
+            there = self.users.get(account.name, NOTHING)
+            yield Difference(f"Slurm user {account.name}", "AdminLevel", _levels(account)[0], there)
+        for name in sorted(set(wrong) - {account.name for account in missing}):
+            yield Difference(f"Slurm user {name}", "", telling.NOT_THERE, telling.THERE)
 
     def leaving(self, spec: ClusterSpec) -> list[str]:
         staying = {account.name for account in spec.accounts if account.active}
@@ -93,13 +104,18 @@ class AccountsStep:
         if is_asked and time.time() - record.get("seen", 0) < BELIEVED:
             return Observed(exists=True, in_sync=True, ready=True, facts=facts)
         seen = _look(ctx, self._home(ctx), books)
-        wrong = [account.name for account in seen.missing(ctx.spec)]
+        missing = seen.missing(ctx.spec)
+        wrong = [account.name for account in missing]
         # a user whose jobs still run cannot be removed: that holds nobody up, and is tried again later
-        if not is_asked or time.time() - record.get("asked", 0) > PATIENCE:
-            wrong += seen.leaving(ctx.spec)
-        if wrong:
-            message = f"To be made or removed in Slurm: {', '.join(sorted(wrong))}."
-            return Observed(exists=True, reason="AccountsDiffer", message=message, facts=facts)
+        late = not is_asked or time.time() - record.get("asked", 0) > PATIENCE
+        if wrong := [*wrong, *(seen.leaving(ctx.spec) if late else ())]:
+            return Observed(
+                exists=True,
+                reason="AccountsDiffer",
+                message=f"To be made or removed in Slurm: {', '.join(sorted(wrong))}.",
+                differences=tuple(seen.differences(missing, wrong)),
+                facts=facts,
+            )
         _write(books, {**record, "wanted": _digest(ctx.spec), "seen": time.time()})
         return Observed(exists=True, in_sync=True, ready=True, facts=facts)
 

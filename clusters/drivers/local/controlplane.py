@@ -21,7 +21,7 @@ from clusters.drivers.local.guard import guarded
 from clusters.drivers.local.planes import ETCD, PEER, SERVER, Found, Plane
 from clusters.drivers.local.programs import MISSING, Programs, State
 from clusters.drivers.local.settings import LocalSettings
-from clusters.provisioning.steps import ClusterSpec, Observed, StepContext
+from clusters.provisioning.steps import ClusterSpec, Difference, Observed, StepContext
 from portal.lib.errors import PermanentError, TemporaryError
 
 ABSENT = Observed(exists=False)
@@ -83,18 +83,33 @@ class ControlPlaneStep:
         missing = [role for role in planes.ROLES if role not in running]
         if missing:
             message = f"Not running: {', '.join(sorted(missing))}. Jobs that run go on."
-            return Observed(exists=True, reason="ControlPlaneDown", message=message, facts=facts)
-        if self._outdated(ctx, plane, running):
+            down = tuple(Difference(role, "", "running", "not running") for role in sorted(missing))
+            return Observed(
+                exists=True, reason="ControlPlaneDown", message=message, differences=down, facts=facts
+            )
+        if outdated := self._outdated(ctx, plane, running):
             message = "The control plane runs with older settings or certificates."
-            return Observed(exists=True, reason="ControlPlaneChanged", message=message, facts=facts)
+            return Observed(
+                exists=True,
+                reason="ControlPlaneChanged",
+                message=message,
+                differences=outdated,
+                facts=facts,
+            )
         is_young = planes.age(running["kube-apiserver"]) < STARTING_SECONDS
         return self._ask(ctx, facts, timeout=BRIEF if is_young else plane_access.TIMEOUT)
 
-    def _outdated(self, ctx: StepContext, plane: Plane, running: dict[str, Found]) -> bool:
+    def _outdated(self, ctx: StepContext, plane: Plane, running: dict[str, Found]) -> tuple[Difference, ...]:
         if not plane_files.are_good(plane, ctx.ports, uid=ctx.spec.gid):
-            return True
-        return self._programs.state is State.THERE and bool(
-            _unwanted(plane_plan.plan(ctx.spec, plane, ctx.ports, self._programs), running)
+            return (Difference("certificates and files of the control plane", "", "as set up", "otherwise"),)
+        if self._programs.state is not State.THERE:
+            return ()
+        wanted = plane_plan.plan(ctx.spec, plane, ctx.ports, self._programs)
+        versions = {daemon.role: daemon.version for daemon in wanted}
+        return tuple(
+            Difference(role, "settings", versions.get(role, "not running"), running[role].version)
+            for role in sorted(running)
+            if running[role] in _unwanted(wanted, running)
         )
 
     def _ask(self, ctx: StepContext, facts: dict[str, str], *, timeout: float) -> Observed:
@@ -108,9 +123,11 @@ class ControlPlaneStep:
         if not daemons.listens(ctx.ports[SERVER]):
             return starting
         client = plane_access.portal_client(ctx, timeout)
+        differing: tuple[Difference, ...] = ()
         try:
             facts["version"] = client.version()
-            if plane_access.is_granted(client, ctx.spec):
+            differing = plane_access.differences(client, ctx.spec)
+            if not differing:
                 return Observed(exists=True, in_sync=True, ready=True, facts=facts)
         except errors.Forbidden:
             pass  # it answers, and the rights are not there yet
@@ -122,6 +139,8 @@ class ControlPlaneStep:
             exists=True,
             reason="AccessNotGranted",
             message="The portal's rights in the API server are not as they should be.",
+            differences=differing
+            or (Difference(f"rights of {plane_access.PORTAL}", "", "there", "not there"),),
             facts=facts,
         )
 

@@ -35,13 +35,19 @@ class FabricStep:
         present = [ledger.of_cluster(ctx.spec) for ledger, _, _ in self._books(ctx)]
         if not any(present):
             return Observed(exists=False)
-        fine = all(ledger.fits(ctx.spec, things, spare=spare) for ledger, things, spare in self._books(ctx))
+        differing = tuple(
+            one
+            for ledger, things, spare in self._books(ctx)
+            for one in ledger.differences(ctx.spec, things, spare=spare)
+        )
+        fine = not differing
         return Observed(
             exists=True,
             in_sync=fine,
             ready=fine,
             reason="" if fine else "FabricDiffers",
             message="" if fine else "The switch ports in the VPC are not the cluster's machines.",
+            differences=differing,
             facts={
                 "vpc": ctx.spec.name,
                 "ports": ",".join(sorted(str(entry["name"]) for entry in present[1].values())),

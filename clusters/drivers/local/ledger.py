@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from clusters.drivers.local import files, folder
 from clusters.drivers.local.names import label
-from clusters.provisioning.steps import ClusterSpec
+from clusters.kube.drift import NOTHING
+from clusters.provisioning.steps import ClusterSpec, Difference
 from portal.lib.errors import OutsideError, TemporaryError
 from portal.lib.types import JSONDict
 
@@ -39,11 +40,25 @@ class Ledger:
         """What `of_cluster` should find for these things, each with facts of its own."""
         return {label(name): {"name": name, **facts, **folder.marks(spec)} for name, facts in things.items()}
 
-    def fits(self, spec: ClusterSpec, things: dict[str, JSONDict], *, spare: Collection[str] = ()) -> bool:
-        """Whether the entries are these; those of spare things may be there or not."""
+    def differences(
+        self, spec: ClusterSpec, things: dict[str, JSONDict], *, spare: Collection[str] = ()
+    ) -> tuple[Difference, ...]:
+        """Entries that are missing, too much or other than these; those of spare things may be there."""
         wanted, present = self.wanted(spec, things), self.of_cluster(spec)
         beyond = present.keys() - wanted.keys() - {label(name) for name in spare}
-        return not beyond and wanted.items() <= present.items()
+        return (
+            *(one for stem in sorted(wanted) for one in self._entry(stem, wanted[stem], present.get(stem))),
+            *(Difference(f"{self.kind} {stem}", "", "not there", "there") for stem in sorted(beyond)),
+        )
+
+    def _entry(self, stem: str, wanted: JSONDict, found: JSONDict | None) -> Iterator[Difference]:
+        thing = f"{self.kind} {stem}"
+        if found is None:
+            yield Difference(thing, "", "there", "not there")
+            return
+        for name in sorted({*wanted, *found}):
+            if (left := wanted.get(name, NOTHING)) != (right := found.get(name, NOTHING)):
+                yield Difference(thing, name, str(left), str(right))
 
     def claim(self, spec: ClusterSpec, things: dict[str, JSONDict], *, spare: Collection[str] = ()) -> None:
         """Make the entries be exactly these; those of spare things stay. Raises NameTaken or MachineTaken."""

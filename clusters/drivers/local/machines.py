@@ -42,13 +42,15 @@ class MachinesStep:
         present = ledger.of_cluster(ctx.spec)
         if not present:
             return Observed(exists=False)
-        fine = ledger.fits(ctx.spec, _things(ctx.spec), spare=leaving(ctx.spec))
+        differing = ledger.differences(ctx.spec, _things(ctx.spec), spare=leaving(ctx.spec))
+        fine = not differing
         return Observed(
             exists=True,
             in_sync=fine,
             ready=fine,
             reason="" if fine else "MachinesDiffer",
             message="" if fine else "The site's ledger differs from the allocation.",
+            differences=differing,
             facts={"machines": ",".join(sorted(str(entry["name"]) for entry in present.values()))},
         )
 

@@ -12,13 +12,12 @@ from typing import Any
 
 from clusters.clients.kube.client import KubeClient
 from clusters.clients.kube.models import Kind, Manifest, Ref
-from clusters.drivers.local import daemons, files, folder, names, plane_access, planes
+from clusters.drivers.local import daemons, files, folder, names, node_drift, plane_access, planes
 from clusters.drivers.local.guard import guarded
 from clusters.drivers.local.machines import leaving
 from clusters.drivers.local.plane_access import contains, marks
 from clusters.drivers.local.planes import SERVER
 from clusters.drivers.local.settings import LocalSettings
-from clusters.kube.quantities import same_quantity
 from clusters.provisioning.steps import ClusterSpec, FlavorSpec, Observed, StepContext
 from portal.lib import clock
 from portal.lib.errors import TemporaryError
@@ -67,7 +66,11 @@ class NodesStep:
         finally:
             client.close()
         wanted = _wanted(ctx.spec)
-        wrong = [name for name, node in wanted.items() if not _fits(ours.get(name), node)]
+        wrong = {
+            name: found
+            for name, node in wanted.items()
+            if (found := node_drift.differences(ours.get(name), node))
+        }
         beyond = sorted(ours.keys() - wanted.keys() - _spare(ctx.spec))
         fine = not wrong and not beyond
         return Observed(
@@ -76,6 +79,10 @@ class NodesStep:
             ready=fine,
             reason="" if fine else "NodesDiffer",
             message="" if fine else f"To be made, mended or taken out: {', '.join(sorted(wrong) + beyond)}.",
+            differences=(
+                *(one for name in sorted(wrong) for one in wrong[name]),
+                *(node_drift.too_much(name) for name in beyond),
+            ),
             facts={"nodes": ",".join(sorted(ours))},
         )
 
@@ -95,7 +102,7 @@ class NodesStep:
                     raise folder.name_taken(f"a node {name}")
             files.write_json(plane.home.state(RECORD), {"nodes": sorted(wanted)})
             for name, node in wanted.items():
-                if not _fits(present.get(name), node):
+                if node_drift.differences(present.get(name), node):
                     _apply(client, node)
             _take_out(client, ctx.spec, present, but=wanted.keys() | _spare(ctx.spec))
         finally:
@@ -151,33 +158,12 @@ def _node(spec: ClusterSpec, pool: str, flavor: FlavorSpec, name: str) -> JSONDi
     }
 
 
-def _fits(found: Manifest | None, wanted: Mapping[str, Any]) -> bool:
-    if found is None or found["metadata"].get("deletionTimestamp"):
-        return False
-    status = found.get("status") or {}
-    conditions = {one.get("type"): one for one in status.get("conditions") or ()}
-    (ready,) = wanted["status"]["conditions"]
-    return (
-        contains(found["metadata"], wanted["metadata"])
-        and contains(found.get("spec"), wanted["spec"])
-        and not found["spec"].get("taints")
-        and all(_holds(status.get(name), wanted["status"][name]) for name in ("capacity", "allocatable"))
-        and contains(conditions.get("Ready"), ready)
-    )
-
-
-def _holds(found: Mapping[str, Any] | None, wanted: Mapping[str, str]) -> bool:
-    """The same resources and amounts; an API server answers 65536Mi as 64Gi."""
-    there = found or {}
-    return there.keys() == wanted.keys() and all(
-        same_quantity(there[name], amount) for name, amount in wanted.items()
-    )
-
-
 def _apply(client: KubeClient, node: JSONDict) -> None:
-    # TaintNodesByCondition: a new Node is tainted until something says that it is ready
     main = {name: value for name, value in node.items() if name != "status"}
-    client.apply({**main, "spec": {**node["spec"], "taints": []}}, NODES)
+    wish = {**main, "spec": {**node["spec"], "taints": []}}
+    # TaintNodesByCondition: a new Node is tainted until something says that it is ready
+    if client.apply(wish, NODES)["spec"].get("taints"):
+        client.apply(wish, NODES)
     now = clock.now().strftime("%Y-%m-%dT%H:%M:%SZ")
     (ready,) = node["status"]["conditions"]
     beaten = {**ready, "lastHeartbeatTime": now, "lastTransitionTime": now}

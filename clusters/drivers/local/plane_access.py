@@ -10,8 +10,9 @@ from clusters.clients.kube.client import KubeClient
 from clusters.clients.kube.models import Access, Kind, Manifest, ref_of
 from clusters.drivers.local import pki, plane_files, plane_plan
 from clusters.drivers.local.planes import Plane
-from clusters.kube import tenant
-from clusters.provisioning.steps import ClusterSpec, StepContext
+from clusters.kube import drift, tenant
+from clusters.kube.objects import Wanted
+from clusters.provisioning.steps import ClusterSpec, Difference, StepContext
 from portal.lib.errors import TemporaryError
 
 PORTAL = "freehold:portal"
@@ -68,12 +69,21 @@ def marks(spec: ClusterSpec) -> dict[str, str]:
     return {"freehold.io/installation": spec.installation, "freehold.io/cluster": spec.id}
 
 
-def is_granted(client: KubeClient, spec: ClusterSpec) -> bool:
-    """Whether the rights are as wanted. Raises the client's errors; Forbidden means that they are not."""
-    return all(
-        contains(client.get(ref_of(manifest, kind)), manifest, but=("apiVersion", "kind"))
-        for kind, manifest in wanted(spec)
-    )
+def differences(client: KubeClient, spec: ClusterSpec) -> tuple[Difference, ...]:
+    """How the rights are not as wanted. Raises the client's errors; Forbidden means that they are not."""
+    found: list[Difference] = []
+    for kind, manifest in wanted(spec):
+        ref = ref_of(manifest, kind)
+        there = client.get(ref)
+        if there is None:
+            found.append(Difference(str(ref), "", "there", "not there"))
+        elif not contains(there, manifest, but=("apiVersion", "kind")):
+            found += _fields(Wanted(kind, manifest), there)
+    return tuple(found)
+
+
+def _fields(wish: Wanted, there: Manifest) -> tuple[Difference, ...]:
+    return drift.differences(wish, there) or (Difference(str(wish.ref), "", "as granted", "otherwise"),)
 
 
 def grant(plane: Plane, ctx: StepContext) -> None:

@@ -20,6 +20,7 @@ from clusters.drivers.local import (
     folder,
     names,
     queue,
+    slurm_drift,
     slurm_plan,
     slurmconf,
     unix,
@@ -30,7 +31,7 @@ from clusters.drivers.local.guard import guarded
 from clusters.drivers.local.settings import LocalSettings
 from clusters.drivers.local.slurmconf import Rendered
 from clusters.drivers.slurm_probe import gateways
-from clusters.provisioning.steps import ClusterSpec, Observed, StepContext
+from clusters.provisioning.steps import ClusterSpec, Difference, Observed, StepContext
 from portal.lib.errors import OutsideError, PermanentError, TemporaryError
 
 KEY = "slurm-jwt-key"
@@ -49,6 +50,10 @@ class _Wanted:
     daemons: tuple[Daemon, ...]
     jwt_key: bytes
     munge_key: bytes
+
+    def texts(self, home: ClusterFolder) -> tuple[tuple[Path, bytes], ...]:
+        """Each file with what it is to hold."""
+        return slurm_drift.texts(home, self.rendered, self.jwt_key)
 
     @property
     def staying(self) -> list[str]:
@@ -100,16 +105,25 @@ class SlurmStep:
         facts = self._facts(ctx, home, wanted)
         slurm_ids = slurm_plan.ids_of(self._settings.slurm_user)
         running = daemons.of_cluster(home.conf, slurm_plan.owners(ctx.spec, slurm_ids[0]))
-        outdated = self._outdated(ctx.spec, home, wanted, slurm_ids) or bool(_unwanted(wanted, running))
+        differing = self._differing(ctx.spec, home, wanted, slurm_ids)
+        differing += slurm_drift.of_processes(wanted.daemons, running, _unwanted(wanted, running))
+        outdated = bool(differing)
         missing = [one.role for one in wanted.daemons if one.role not in running]
         if missing:
             message = f"Not running: {', '.join(sorted(missing))}. Jobs that run go on."
-            return Observed(exists=True, reason="DaemonsDown", message=message, facts=facts)
+            return Observed(
+                exists=True, reason="DaemonsDown", message=message, differences=differing, facts=facts
+            )
         silent = [role for role, offset in LISTENING.items() if not daemons.listens(ctx.ports[offset])]
         if silent:
             message = f"Not answering yet: {', '.join(silent)}."
             return Observed(
-                exists=True, in_sync=not outdated, reason="DaemonsStarting", message=message, facts=facts
+                exists=True,
+                in_sync=not outdated,
+                reason="DaemonsStarting",
+                message=message,
+                differences=differing,
+                facts=facts,
             )
         reason, message = self._look_at_nodes(ctx, wanted, facts)
         if outdated and not reason:
@@ -120,6 +134,7 @@ class SlurmStep:
             ready=not reason,
             reason=reason,
             message=f"{message}{queue.told(home, wanted.rendered.leaving)}" if reason == BUSY else message,
+            differences=differing,
             waits_for="running jobs" if reason == BUSY else "",
             facts=facts,
         )
@@ -140,7 +155,7 @@ class SlurmStep:
             daemons.link_programs(home.root / "bin")
             wanted = self._wanted(ctx, home)
             owners = slurm_plan.owners(ctx.spec, slurm_ids[0])
-            if wanted.rendered.leaving and not self._outdated(ctx.spec, home, wanted, slurm_ids):
+            if wanted.rendered.leaving and not self._differing(ctx.spec, home, wanted, slurm_ids):
                 wanted = self._without_idle(ctx, home, wanted, daemons.of_cluster(home.conf, owners))
             self._write(home, wanted, slurm_ids)
             self._converge(ctx, home, wanted, owners)
@@ -215,17 +230,10 @@ class SlurmStep:
 
     # -- looking
 
-    def _outdated(
+    def _differing(
         self, spec: ClusterSpec, home: ClusterFolder, wanted: _Wanted, slurm_ids: tuple[int, int]
-    ) -> bool:
-        if unix.group_id(names.group_name(spec.name)) != spec.gid:
-            return True
-        if not all(
-            files.is_folder(p, mode=m, uid=u, gid=g)
-            for p, m, u, g in slurm_plan.layout(spec, home, slurm_ids)
-        ):
-            return True
-        return any(_content(path) != content for path, content in _texts(home, wanted))
+    ) -> tuple[Difference, ...]:
+        return slurm_drift.of_files(spec, home, wanted.texts(home), slurm_ids)
 
     def _nodes(self, ctx: StepContext, wanted: _Wanted, facts: Mapping[str, str]) -> list[NodeRecord]:
         observer = slurm_plan.observer_of(ctx.spec)
@@ -291,7 +299,7 @@ class SlurmStep:
         uid, gid = slurm_ids
         if _content(home.munge_key) != wanted.munge_key:
             files.write_atomic(home.munge_key, wanted.munge_key, mode=0o400, uid=uid, gid=gid)
-        for path, content in _texts(home, wanted):
+        for path, content in wanted.texts(home):
             if _content(path) == content:
                 continue
             if path == home.jwt_key:
@@ -365,18 +373,6 @@ def _check_ports(ctx: StepContext) -> None:
         raise PermanentError(
             "NotEnoughPorts", "The cluster has no block of ports.", hint="Set the local site's port range."
         )
-
-
-def _texts(home: ClusterFolder, wanted: _Wanted) -> tuple[tuple[Path, bytes], ...]:
-    texts = (
-        (home.step_program, enclosure.STEP.encode()),
-        (home.conf, wanted.rendered.slurm.encode()),
-        (home.gres, wanted.rendered.gres.encode()),
-        (home.jwt_key, wanted.jwt_key),
-    )
-    if slurm_plan.needs_cgroup_file():
-        return (*texts, (home.root / "etc" / "cgroup.conf", b"CgroupPlugin=disabled\n"))
-    return texts
 
 
 def _content(path: Path) -> bytes | None:
