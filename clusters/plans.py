@@ -13,6 +13,7 @@ from clusters.touched import counted
 from clusters.words import component_of
 from portal.lib.types import JSONDict
 
+NUMBERS = r"(?P<members>\d+) of members who may submit jobs, (?P<own>\d+) of Freehold's own"
 # what drivers write, with its changing parts, and how it is said
 SAID: tuple[tuple[re.Pattern[str], str], ...] = (
     (
@@ -50,6 +51,27 @@ SAID: tuple[tuple[re.Pattern[str], str], ...] = (
     (
         re.compile(r"a test job in partition (?P<pool>\S+)"),
         gettext_noop("a test job in partition %(pool)s"),
+    ),
+    (
+        re.compile(rf"accounts in this machine's user files: {NUMBERS}"),
+        gettext_noop(
+            "accounts in this machine's user files: %(members)s of members who may submit jobs,"
+            " %(own)s of Freehold's own"
+        ),
+    ),
+    (
+        re.compile(rf"accounts by files in Slurm's pods: {NUMBERS}"),
+        gettext_noop(
+            "accounts by files in Slurm's pods: %(members)s of members who may submit jobs,"
+            " %(own)s of Freehold's own"
+        ),
+    ),
+    (
+        re.compile(rf"accounts by the site's SSSD: {NUMBERS}"),
+        gettext_noop(
+            "accounts by the site's SSSD: %(members)s of members who may submit jobs,"
+            " %(own)s of Freehold's own"
+        ),
     ),
     (
         re.compile(r"unix account (?P<account>\S+) \((?:member|observer|administrator)\)"),

@@ -19,6 +19,7 @@ from clusters.provisioning.resize_plan import resize_plan
 from clusters.provisioning.steps import ClusterSpec, PoolSpec, StepContext
 from clusters.services.allocation import planned_machines
 from clusters.services.capacity import capacity, free_machines
+from clusters.services.identities import kinds_of, wanted_for
 from clusters.services.plans import digest, inputs_of
 from clusters.services.secrets import site_secrets
 from portal.lib import clock
@@ -74,6 +75,7 @@ def plan_for(order: Order) -> JSONDict:
         accounts=(),
         gid=0,
         parameters=order.parameters,
+        awaited=(len(wanted_for(order.tenant_id)), len(kinds_of(order.site))),
     )
     ctx = StepContext(spec=spec, settings=site_settings(order.site), secrets=site_secrets(order.site))
     return {

@@ -74,7 +74,17 @@ class ClusterSpec:
     prefix: str = ""  # addresses that no other cluster at the site has, e.g. "10.96.16.0/20"; "": none given
     # what the order chose beside machines, e.g. {"k8sVersion": "v1.35.6"}; typed by people
     parameters: Mapping[str, str] = field(default_factory=lambda: EMPTY, hash=False)
+    # accounts of members and of ours that will be made, where none is yet: for a plan
+    awaited: tuple[int, int] = (0, 0)
     enforces_limits: bool = False  # Slurm is to refuse or hold what is over the tenant's own limits
+
+    @property
+    def account_numbers(self) -> tuple[int, int]:
+        """How many accounts work, or will: of members who may submit, and of our own."""
+        if not self.accounts:
+            return self.awaited
+        members = sum(one.active for one in self.accounts if one.kind == "member")
+        return members, sum(one.active for one in self.accounts if one.kind != "member")
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from collections.abc import Collection
 from django.db import transaction
 from django.db.models import F
 
-from clusters.models import Cluster, IdentityKind, Phase, SlurmIdentity, Stack
+from clusters.models import Cluster, IdentityKind, Phase, Site, SlurmIdentity, Stack
 from clusters.services.unix_ids import next_unix_id
 from clusters.services.wake import wake
 from tenants.hooks import Account
@@ -33,22 +33,32 @@ def sync(cluster: Cluster) -> bool:
     Needs an open transaction and a cluster with a gid. An account that is no longer wanted becomes
     inactive; its row, name and uid stay for ever.
     """
-    changed = _ensure(cluster, "observer", IdentityKind.OBSERVER, None)
-    if cluster.site.drivers.get("accounting"):
-        # who administers Slurm's accounts and limits: in workers only
-        changed |= _ensure(cluster, "administrator", IdentityKind.ADMINISTRATOR, None)
-    members = (
-        Membership.objects.working()
-        .select_related("user", "tenant")
-        .filter(tenant_id=cluster.tenant_id)
-        .order_by("created_at", "pk")
-    )
-    wanted = [membership for membership in members if may_submit(membership)]
+    changed = False
+    for kind in kinds_of(cluster.site):
+        changed |= _ensure(cluster, str(kind), kind, None)
+    wanted = wanted_for(cluster.tenant_id)
     for membership in wanted:
         changed |= _ensure(cluster, str(membership.pk), IdentityKind.MEMBER, membership)
     left = SlurmIdentity.objects.filter(cluster=cluster, kind=IdentityKind.MEMBER, active=True)
     gone = left.exclude(membership__in=[membership.pk for membership in wanted]).update(active=False)
     return changed or gone > 0
+
+
+def kinds_of(site: Site) -> tuple[IdentityKind, ...]:
+    """Our own accounts: one that looks, and with accounting one for workers to administer it."""
+    more = (IdentityKind.ADMINISTRATOR,) if site.drivers.get("accounting") else ()
+    return (IdentityKind.OBSERVER, *more)
+
+
+def wanted_for(tenant_id: uuid.UUID) -> list[Membership]:
+    """The members who have an account in each of their tenant's Slurm clusters, those of long first."""
+    members = (
+        Membership.objects.working()
+        .select_related("user", "tenant")
+        .filter(tenant_id=tenant_id)
+        .order_by("created_at", "pk")
+    )
+    return [membership for membership in members if may_submit(membership)]
 
 
 def _ensure(cluster: Cluster, key: str, kind: IdentityKind, membership: Membership | None) -> bool:

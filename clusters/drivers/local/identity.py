@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Iterator
 
 from clusters.clients.slurmrest.errors import SlurmRefused
-from clusters.drivers.local import daemons, files, folder, names, slurm_plan, unix
+from clusters.drivers.local import daemons, files, folder, names, slurm_plan, telling, unix
 from clusters.drivers.local.folder import ClusterFolder
 from clusters.drivers.local.guard import guarded
 from clusters.drivers.local.settings import LocalSettings
 from clusters.drivers.slurm_probe import gateways
 from clusters.drivers.slurm_probe.identity import cancel_leftovers, check_identity
-from clusters.provisioning.steps import EMPTY, AccountSpec, ClusterSpec, Observed, StepContext
+from clusters.provisioning.steps import (
+    EMPTY,
+    AccountSpec,
+    ClusterSpec,
+    Difference,
+    Observed,
+    StepContext,
+)
 from portal.lib.errors import PermanentError, TemporaryError
 
 KEY = "slurm-jwt-key"
@@ -31,7 +39,10 @@ class IdentityStep:
 
     def describe(self, spec: ClusterSpec) -> tuple[str, ...]:
         """One line per thing that this step will make, for the plan on the approval page."""
-        return tuple(f"unix account {account.name} ({account.kind})" for account in spec.accounts)
+        members, own = spec.account_numbers
+        how = f"{members} of members who may submit jobs, {own} of Freehold's own"
+        listed = (f"unix account {account.name} ({account.kind})" for account in spec.accounts)
+        return (f"accounts in this machine's user files: {how}", *listed)
 
     @guarded
     def observe(self, ctx: StepContext) -> Observed:
@@ -41,12 +52,22 @@ class IdentityStep:
         ours = unix.users_with(unix.mark_of(ctx.spec))
         if not ours and not (folder.is_ours(home, ctx.spec) and _has_entries(home)):
             return Observed(exists=False)
-        wrong = [account.name for account in ctx.spec.accounts if not _fits(home, ctx.spec, account)]
+        differing = {
+            account.name: found
+            for account in ctx.spec.accounts
+            if (found := tuple(_differences(home, ctx.spec, account)))
+        }
         forgotten = {entry.pw_name for entry in ours} - {account.name for account in ctx.spec.accounts}
-        wrong += [entry.pw_name for entry in ours if entry.pw_name in forgotten and _is_open(entry.pw_shell)]
+        differing |= {
+            entry.pw_name: (
+                Difference(f"unix account {entry.pw_name}", "shell", unix.NO_SHELL, entry.pw_shell),
+            )
+            for entry in ours
+            if entry.pw_name in forgotten and _is_open(entry.pw_shell)
+        }
         waiting = _unproved(ctx, home)
-        if wrong:
-            reason, message = "AccountsDiffer", f"To be made or mended: {', '.join(sorted(wrong))}."
+        if differing:
+            reason, message = "AccountsDiffer", f"To be made or mended: {', '.join(sorted(differing))}."
         elif waiting:
             reason, message = "IdentityNotShown", f"Not yet shown to work: {', '.join(sorted(waiting))}."
         else:
@@ -58,6 +79,7 @@ class IdentityStep:
             ready=fine,
             reason=reason,
             message=message,
+            differences=tuple(one for name in sorted(differing) for one in differing[name]),
             facts={"accounts": ",".join(sorted(entry.pw_name for entry in ours)), "homes": str(home.homes)},
         )
 
@@ -99,20 +121,22 @@ def _is_open(shell: str) -> bool:
     return shell != unix.NO_SHELL
 
 
-def _fits(home: ClusterFolder, spec: ClusterSpec, account: AccountSpec) -> bool:
-    entry = unix.user(account.name)
-    if entry is None or entry.pw_gecos != unix.mark_of(spec).comment:
-        return False
-    same = (entry.pw_uid, entry.pw_gid, entry.pw_dir) == (
-        account.uid,
-        account.gid,
-        str(home.home(account.name)),
-    )
-    return (
-        same
-        and _is_open(entry.pw_shell) == account.active
-        and files.is_folder(home.home(account.name), mode=0o700, uid=account.uid, gid=account.gid)
-    )
+def _differences(home: ClusterFolder, spec: ClusterSpec, account: AccountSpec) -> Iterator[Difference]:
+    entry, thing = unix.user(account.name), f"unix account {account.name}"
+    if entry is None:
+        yield telling.missing(thing)
+        return
+    for name, wanted, found in (
+        ("comment", unix.mark_of(spec).comment, entry.pw_gecos),
+        ("uid", account.uid, entry.pw_uid),
+        ("gid", account.gid, entry.pw_gid),
+        ("home", home.home(account.name), entry.pw_dir),
+    ):
+        if str(wanted) != str(found):
+            yield Difference(thing, name, str(wanted), str(found))
+    if _is_open(entry.pw_shell) != account.active:  # any shell is one
+        yield Difference(thing, "shell", unix.SHELL if account.active else unix.NO_SHELL, entry.pw_shell)
+    yield from telling.of_folder(home.home(account.name), mode=0o700, uid=account.uid, gid=account.gid)
 
 
 def _ensure(home: ClusterFolder, spec: ClusterSpec, account: AccountSpec) -> None:

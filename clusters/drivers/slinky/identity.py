@@ -39,8 +39,11 @@ class IdentityStep(ObjectsStep):
 
     def describe(self, spec: ClusterSpec) -> tuple[str, ...]:
         """See Step."""
-        how = "by files in Slurm's pods" if self._settings.identity == FILES else "by the site's SSSD"
-        return (f"accounts of members {how}", *(f"account {one.name} ({one.kind})" for one in spec.accounts))
+        where = "by files in Slurm's pods" if self._settings.identity == FILES else "by the site's SSSD"
+        members, own = spec.account_numbers
+        how = f"{members} of members who may submit jobs, {own} of Freehold's own"
+        listed = (f"account {one.name} ({one.kind})" for one in spec.accounts)
+        return (f"accounts {where}: {how}", *listed)
 
     def scopes(self, ctx: StepContext) -> tuple[Scope, ...]:
         """See ObjectsStep."""
