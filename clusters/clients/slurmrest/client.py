@@ -115,7 +115,7 @@ class RestGateway:
         """See SlurmGateway."""
         check_submit(request, self._version)
         body = msgspec.json.encode(self._dialect.encode_submit(request))
-        answer = self._change("POST", "/job/submit", body)
+        answer = self._change("POST", "/job/submit", body, reuse=True)  # its mark is sought when unclear
         try:
             # an id decides: with it, "errors" are warnings whatever the status says
             if result := self._dialect.accepted(answer):
@@ -136,7 +136,7 @@ class RestGateway:
             self._check_owner(job)
         answer = self._change("DELETE", f"/job/{job}" + (f"?signal={signal}" if signal else ""))
         if answer.status != 200:
-            raise self._why_not(answer)
+            raise errors.Unclear("no answer") if errors.was_not_answered(answer) else self._why_not(answer)
         try:
             self._dialect.check_cancel(answer)
         except errors.BadAnswer as error:
@@ -192,10 +192,10 @@ class RestGateway:
             raise errors.from_answer(answer, version=self._version)
         return answer
 
-    def _change(self, method: str, path: str, body: bytes | None = None) -> Answer:
+    def _change(self, method: str, path: str, body: bytes | None = None, *, reuse: bool = False) -> Answer:
         """Send a change once; without a whole answer it is unclear."""
         try:
-            return self._send(method, path, body=body, limit=SMALL)
+            return self._send(method, path, body=body, limit=SMALL, reuse=reuse)
         except NotSent as error:
             raise errors.NotReachable from error
         except (NoAnswer, TooLarge) as error:
@@ -230,6 +230,7 @@ class RestGateway:
         body: bytes | None = None,
         limit: int | None = None,
         timeout: float | None = None,
+        reuse: bool = False,
     ) -> Answer:
         headers = {
             "Accept": "application/json",
@@ -245,6 +246,7 @@ class RestGateway:
             body=body,
             timeout=timeout or self._timeout,
             limit=limit,
+            reuse=reuse,
         )
 
 

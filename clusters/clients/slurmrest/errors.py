@@ -25,7 +25,9 @@ NOTHING_FOUND: Final = 9003  # of slurmdbd; with status 200
 BOOKS_AWAY: Final = frozenset({7000, 1900, 6600})  # slurmrestd or slurmctld found no slurmdbd
 NOT_PERMITTED: Final = frozenset({ACCESS_DENIED, 2010})
 TOKEN_CODES: Final = frozenset({1007})
-VAGUE_CODES: Final = frozenset({-1, 5005})  # with status 500: a dead token, or slurmctld hung up
+# with status 500: a dead token, or slurmctld hung up or did not answer; 1000 is said of a change to a job
+VAGUE_CODES: Final = frozenset({-1, 1000, 5005})
+GAVE_UP: Final = 1  # EPERM, left over: 24.11 and 26.05 heard nothing from slurmctld about a cancel
 LINK_CODES: Final = frozenset({1801, 1802, 1803, 2027, 5004})  # between slurmrestd and slurmctld
 FIELDS: Final = {
     2000: "partition",
@@ -197,6 +199,11 @@ def from_entries(entries: Sequence[ErrorEntry], *, status: int, seconds: float) 
 def was_not_handed_over(answer: Answer) -> bool:
     """True if slurmrestd says that it had no connection to slurmctld at all."""
     return any(entry.code == NO_CONNECTION for entry in entries_of(answer.body) or ())
+
+
+def was_not_answered(answer: Answer) -> bool:
+    """True if slurmrestd says of a cancel no more than "Operation not permitted": it may be done yet."""
+    return {entry.code for entry in entries_of(answer.body) or ()} == {GAVE_UP}
 
 
 def was_put_off(answer: Answer) -> bool:

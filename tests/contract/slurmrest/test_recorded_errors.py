@@ -5,14 +5,26 @@ from __future__ import annotations
 import pytest
 
 from clusters.clients.slurmrest import errors
+from clusters.clients.slurmrest.changes import JobChanges
 from clusters.clients.slurmrest.models import SubmitRequest
 from portal.lib.errors import OutsideError, PermanentError, TemporaryError
 from portal.lib.http import Answer, NoAnswer, NotSent
 from tests.cases import case
-from tests.contract.slurmrest.replay import Replay, answer, gateway, having, recorded
+from tests.contract.slurmrest.replay import (
+    ACCOUNT,
+    VERSIONS,
+    Replay,
+    answer,
+    gateway,
+    having,
+    recorded,
+    recording,
+)
 
 TRUE = SubmitRequest(script="#!/bin/bash\ntrue\n", environment={"PATH": "/bin"})
 VAGUE = {"errors": [{"error": "Unspecified error", "errno": -1}], "jobs": []}
+UNEXPECTED = {"errors": [{"error_number": 1000, "error": "Unexpected message received"}], "results": None}
+LEFT_OVER = {"errors": [{"error_number": 1, "error": "Operation not permitted"}]}
 HUNG_UP = {"errors": [{"error_code": 5005, "error": "Zero Bytes were transmitted or received"}]}
 LOST = NoAnswer("ConnectionLost", "lost")
 HTML = Answer(500, "text/html", b"<html><script>x()</script><h1>Bad\nGateway</h1></html>")
@@ -150,6 +162,33 @@ def test_a_submit_without_a_clear_answer_is_unclear_and_sent_once(bad: Answer | 
     assert [method for method, _, _ in asked._outside.asked] == ["POST"]
     with pytest.raises(errors.Unclear):
         gateway("v0.0.38", bad if not (isinstance(bad, Answer) and bad.body == b"{}") else LOST).cancel("3")
+
+
+@case("U16")
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_change_that_slurmctld_did_not_answer_is_unclear(version: str) -> None:
+    """Seen with a slurmctld that hangs: what it was asked for is done when it goes on."""
+    changes = JobChanges(time_limit_minutes=7)
+    assert gateway(version, answer(200, {"errors": [], "results": []})).update("1", changes) is not None
+    with pytest.raises(errors.Unclear):
+        gateway(version, answer(500, UNEXPECTED, seconds=9.0)).update("1", changes)
+
+
+def test_a_change_with_a_dead_token_was_not_made() -> None:
+    dead = recorded("v0.0.38", "expired-token-jobs")
+    with pytest.raises(errors.TokenRefused):
+        gateway("v0.0.38", answer(500, UNEXPECTED), dead).update("1", JobChanges(time_limit_minutes=7))
+
+
+@case("U16")
+@pytest.mark.parametrize("status", [500, 403])
+def test_a_cancel_that_slurmctld_did_not_answer_is_unclear(status: int) -> None:
+    body = recording("v0.0.42", "job-running-gpu")["body"]
+    body["jobs"][0]["user_name"] = ACCOUNT
+    own = answer(200, body)
+    gateway("v0.0.42", own, recorded("v0.0.42", "cancel-ok")).cancel("1")
+    with pytest.raises(errors.Unclear):
+        gateway("v0.0.42", own, answer(status, LEFT_OVER, seconds=9.0)).cancel("1")
 
 
 @pytest.mark.parametrize(
