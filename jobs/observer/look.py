@@ -63,7 +63,7 @@ def look(endpoint: SlurmEndpoint, memory: Memory, background: Executor | None = 
             running, pending = _count(endpoint)
         else:
             changed = _single_jobs(endpoint, memory, gateway, started)
-            whole.start_if_due(endpoint, observer, memory, background)
+            whole.start_if_due(endpoint, observer, memory, diag, background)
             source = whole.source_of(memory, started)
             if source != SINGLE:
                 running, pending = memory.whole.counts

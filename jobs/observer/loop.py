@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import threading
+import time
 import uuid
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import closing
@@ -56,6 +57,7 @@ class Observer:
         self._memories: dict[uuid.UUID, Memory] = {}
         self._busy: dict[int, Future[None]] = {}
         self._swept_at: dt.datetime | None = None
+        self._pause = TICK  # until the next step: at most until the next look
 
     def run(self, stop: threading.Event) -> None:
         """Until `stop` is set. A database that is away for a while is waited for."""
@@ -66,7 +68,7 @@ class Observer:
                 log.exception("observer.step_failed")
                 connection.close()
                 stop.wait(2)
-            stop.wait(TICK)
+            stop.wait(self._pause)
         self._pool.shutdown(wait=True, cancel_futures=True)
         self._background.shutdown(wait=True, cancel_futures=True)
 
@@ -95,7 +97,12 @@ class Observer:
             self._swept_at = now
 
     def _due(self) -> list[int]:
-        return list(due(clock.now()).exclude(pk__in=list(self._busy)).values_list("pk", flat=True))
+        now = clock.now()
+        soon = due(now + dt.timedelta(seconds=TICK)).exclude(pk__in=list(self._busy))
+        rows = list(soon.values_list("pk", "next_observe_at"))
+        waits = [(at - now).total_seconds() for _, at in rows if at is not None and at > now]
+        self._pause = min([TICK, *waits])
+        return [key for key, at in rows if at is None or at <= now]
 
     def _look(self, claimed: Claim) -> None:
         close_old_connections()
@@ -142,6 +149,7 @@ def observe(claimed: Claim, memories: dict[uuid.UUID, Memory], background: Execu
     """One look under a lease, with what follows from its failure."""
     endpoint = SlurmEndpoint.objects.select_related("cluster__site").get(pk=claimed.endpoint_id)
     memory = memories.setdefault(endpoint.cluster_id, Memory())
+    began = time.monotonic()
     try:
         seen = look(endpoint, memory, background)
     except OutsideError as error:
@@ -163,7 +171,9 @@ def observe(claimed: Claim, memories: dict[uuid.UUID, Memory], background: Execu
         return
     if endpoint.unreachable_since is not None:
         tell_pages(endpoint)
-    release(claimed, pace.interval(endpoint.cluster_id, active=seen.active))
+    taken = dt.timedelta(seconds=time.monotonic() - began)
+    # from begin to begin; but Slurm rests for as long as the look took
+    release(claimed, max(taken, pace.interval(endpoint.cluster_id, active=seen.active) - taken))
 
 
 def tell_pages(endpoint: SlurmEndpoint) -> None:

@@ -43,6 +43,8 @@ class Whole:
     source: str = ""  # of the last pass that came to its end
     at: dt.datetime | None = None  # when that pass began
     tried_at: dt.datetime | None = None
+    doings: tuple[int, ...] = ()  # the controller's before that pass
+    unchanged_at: dt.datetime | None = None  # when it had done nothing more
     seconds: float = 0.0  # that it took
     full_at: dt.datetime | None = None  # when every line was compared with its row
     lines: dict[int, int] = field(default_factory=dict)  # by job: a hash of its line

@@ -195,6 +195,9 @@ class Diag(_Record, frozen=True):
     req_time: int
     jobs_pending: int
     jobs_running: int
+    # how often it did what may change a job: while it stays the same, only questions were answered; () where
+    # this Slurm does not tell. A moment that passes, as a time limit's, may take a minute to show in it.
+    doings: tuple[int, ...] = ()
 
 
 class GpuRequest(_Record, frozen=True):

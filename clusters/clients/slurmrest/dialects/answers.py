@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from typing import Final
+
 import msgspec
 
 from clusters.clients.slurmrest.dialects.base import opened, present
@@ -10,11 +13,28 @@ from clusters.clients.slurmrest.models import Diag
 from clusters.clients.slurmrest.wire import Envelope, WireNumber, count, moment
 from portal.lib.http import Answer
 
+# requests to slurmctld that change nothing; an unheard-of one counts as a change
+_QUESTION: Final = re.compile(r"REQUEST_(\w+_INFO(_SINGLE)?|PING|JOB_STATE)")
+
+
+class _Requests(msgspec.Struct):
+    message_type: str = ""
+    count: WireNumber = None
+
 
 class _Statistics(msgspec.Struct):
     req_time: WireNumber = None
     jobs_pending: WireNumber = None
     jobs_running: WireNumber = None
+    jobs_submitted: WireNumber = None
+    jobs_started: WireNumber = None
+    jobs_completed: WireNumber = None
+    jobs_canceled: WireNumber = None
+    jobs_failed: WireNumber = None
+    schedule_cycle_total: WireNumber = None
+    schedule_queue_length: WireNumber = None
+    bf_cycle_counter: WireNumber = None
+    rpcs_by_message_type: list[_Requests] | None = None
 
 
 class _Diag(Envelope):
@@ -68,7 +88,20 @@ def read_diag(answer: Answer) -> Diag:
         req_time=present(moment(found.req_time)),
         jobs_pending=count(found.jobs_pending),
         jobs_running=count(found.jobs_running),
+        doings=_doings(found),
     )
+
+
+def _doings(found: _Statistics) -> tuple[int, ...]:
+    if not found.rpcs_by_message_type:
+        return ()
+    requests = [one for one in found.rpcs_by_message_type if not _QUESTION.fullmatch(one.message_type)]
+    # a cycle of the scheduler that had no job to think about changed none
+    cycles = count(found.schedule_cycle_total) if count(found.schedule_queue_length) else 0
+    counts = (found.jobs_pending, found.jobs_running, found.jobs_submitted, found.jobs_started)
+    ends = (found.jobs_completed, found.jobs_canceled, found.jobs_failed)
+    asked = sum(count(one.count) for one in requests)
+    return (asked, cycles, count(found.bf_cycle_counter), *map(count, (*counts, *ends)))
 
 
 def read_reservations(answer: Answer) -> tuple[ReservationRecord, ...]:
