@@ -16,10 +16,12 @@ from rest_framework.response import Response
 from clusters.models import Cluster, SlurmEndpoint
 from clusters.stacks import require_slurm
 from jobs import filters, listing, live, words
+from jobs.history.steps import StepLine, steps_of
 from jobs.models import Job, JobEvent, JobState
 from jobs.observer.pace import note_watched
 from jobs.reasons import reason_of
 from jobs.services import actions
+from portal.lib import clock
 from portal.lib.errors import NotAllowed
 from tenants.api.paging import keyset_page, one_page, page_of, read_cursor
 from tenants.api.serializers import PageQuery, Person
@@ -28,7 +30,7 @@ from tenants.api.views import TenantApi, operation, read_query
 from tenants.rights import Action, require
 from tenants.scoping import get_visible
 
-JOBS = Job.objects.select_related("cluster__slurm", "owner", "identity")
+JOBS = Job.objects.select_related("cluster__slurm", "cluster__site", "owner", "identity", "told_steps")
 
 
 class ClusterRef(serializers.Serializer[Cluster]):
@@ -80,6 +82,27 @@ class JobOut(serializers.Serializer[Job]):
     observed_at = serializers.DateTimeField(help_text="When Slurm was last seen to say so.")
 
 
+class StepOut(serializers.Serializer[StepLine]):
+    """One of Slurm's steps of a job, as its accounting told of it."""
+
+    step = serializers.CharField(help_text="batch: the script; extern; 0 and up: runs of srun.")
+    name = serializers.CharField()
+    state = serializers.CharField(help_text="As of jobs; UNKNOWN where Slurm says another word.")
+    exit_status = serializers.IntegerField(
+        allow_null=True, help_text="Null: it runs, or this Slurm does not tell it right."
+    )
+    exit_signal = serializers.IntegerField(allow_null=True)
+    node_count = serializers.IntegerField(allow_null=True)
+    task_count = serializers.IntegerField(allow_null=True)
+    start_time = serializers.DateTimeField(allow_null=True)
+    end_time = serializers.DateTimeField(allow_null=True)
+    elapsed_seconds = serializers.IntegerField(allow_null=True, help_text="Null while it runs.")
+    cpu_seconds = serializers.FloatField(allow_null=True, help_text="Null: not gathered.")
+    memory_mib = serializers.IntegerField(
+        allow_null=True, help_text="The most that one of its tasks held; null: not gathered."
+    )
+
+
 class JobDetail(JobOut):
     """With all that is known."""
 
@@ -96,11 +119,29 @@ class JobDetail(JobOut):
     comment = serializers.CharField()
     restarts = serializers.IntegerField()
     eligible_time = serializers.DateTimeField(allow_null=True)
+    steps = serializers.SerializerMethodField(
+        help_text="Up to a minute old while it runs; of very many the first 50 and the last 50. "
+        "Null: nothing is known."
+    )
+    step_count = serializers.SerializerMethodField(help_text="Of all of its steps; null: not known.")
     unreachable_since = serializers.SerializerMethodField(
         help_text="Since when its Slurm does not answer, so that all of this is as last seen; null: it does."
     )
     said = serializers.SerializerMethodField(help_text="Why it waits or how it ended, in a sentence.")
     advice = serializers.SerializerMethodField(help_text="What to try; may be empty.")
+
+    @extend_schema_field(StepOut(many=True, allow_null=True))
+    def get_steps(self, row: Job) -> Any:
+        """As the page of the job shows them."""
+        told = steps_of(row, clock.now())
+        many: Any = StepOut
+        return many(told.lines, many=True).data if told and told.lines else None
+
+    @extend_schema_field(serializers.IntegerField(allow_null=True))
+    def get_step_count(self, row: Job) -> int | None:
+        """With those that are left out."""
+        told = steps_of(row, clock.now())
+        return told.count if told and told.lines else None
 
     @extend_schema_field(serializers.DateTimeField(allow_null=True))
     def get_unreachable_since(self, row: Job) -> dt.datetime | None:

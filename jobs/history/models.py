@@ -1,4 +1,4 @@
-"""What a job took of what it was given, and how far each cluster's accounting has been read."""
+"""What a job took of what it was given, its steps, and how far each cluster's accounting has been read."""
 
 from __future__ import annotations
 
@@ -45,6 +45,20 @@ class JobUse(TenantOwned):
     def idle_cpu_hours(self) -> float | None:
         """What one CPU would have been idle."""
         return None if self.idle_cpu_seconds is None else self.idle_cpu_seconds / 3600
+
+
+class JobSteps(TenantOwned):
+    """Slurm's steps of one job, as accounting has them: see jobs.history.steps. None of a job that waits."""
+
+    job = models.OneToOneField("jobs.Job", on_delete=models.CASCADE, related_name="told_steps")
+    steps = models.JSONField(default=list)
+    count = models.PositiveIntegerField(help_text="Of very many only the first and the last are kept.")
+
+    class Meta:
+        verbose_name, verbose_name_plural = _("steps of a job"), _("steps of jobs")
+
+    def __str__(self) -> str:
+        return f"Steps of {self.job_id}"
 
 
 class HistoryCursor(models.Model):

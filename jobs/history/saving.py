@@ -16,7 +16,8 @@ from clusters.clients.slurmrest.models import FINISHED_STATES
 from clusters.clients.slurmrest.past import PastJob
 from clusters.models import Cluster, SlurmEndpoint, SlurmIdentity
 from jobs import live
-from jobs.history.models import JobUse
+from jobs.history import steps
+from jobs.history.models import JobSteps, JobUse
 from jobs.models import Job, JobEvent, JobState
 from jobs.observer import lines
 from jobs.observer.columns import moment
@@ -52,16 +53,21 @@ class _Changes:
     changed: list[Job] = field(default_factory=list)
     events: list[JobEvent] = field(default_factory=list)
     uses: list[JobUse] = field(default_factory=list)
+    steps: list[JobSteps] = field(default_factory=list)
 
 
 def save(cluster: Cluster, records: Sequence[PastJob], *, read_at: dt.datetime) -> int:
-    """Write what accounting told of jobs that ended; how many rows are new or changed."""
+    """Write what accounting told of jobs that ended, and of the steps of those that run.
+
+    Returns how many rows of jobs are new or changed.
+    """
     ended = [one for one in records if _has_ended(one)]
+    at_work = [one for one in records if one.steps and one.state not in FINISHED_STATES]
     changes = _Changes()
     with transaction.atomic():
         # one writer at a time for each cluster: the observer is the other
         SlurmEndpoint.objects.select_for_update().filter(cluster=cluster).first()
-        rows = _rows(cluster, ended)
+        rows = _rows(cluster, [*ended, *at_work])
         owners = _owners(cluster)
         for record in ended:
             row = rows.get((record.job_id, record.submit_time))
@@ -70,11 +76,16 @@ def save(cluster: Cluster, records: Sequence[PastJob], *, read_at: dt.datetime) 
                 changes.new.append(row)
                 changes.events.append(_event(row))
             elif row.is_active:
+                at_work.append(record)
                 continue  # the observer's: it has not told yet how the job ended
             else:
                 _complete(changes, row, record)
             if (use := _use_of(row, record)) is not None:
                 changes.uses.append(use)
+            changes.steps.append(steps.kept(row, record))
+        for record in at_work:
+            if (row := rows.get((record.job_id, record.submit_time))) is not None:
+                changes.steps.append(steps.kept(row, record))
         _write(changes)
     return len(changes.new) + len(changes.changed)
 
@@ -199,12 +210,29 @@ def _write(changes: _Changes) -> None:
     JobUse.objects.bulk_create(
         fresh, batch_size=BATCH, update_conflicts=True, unique_fields=["job"], update_fields=USED
     )
+    told = _write_steps(changes.steps)
     lines.fold([*changes.new, *changes.changed])
     touched = {row.pk: row for row in changes.changed} | {use.job.pk: use.job for use in fresh}
-    for new in changes.new:
-        touched.pop(new.pk, None)
-    for topic in live.of_jobs(touched.values(), new=changes.new):
+    new = {row.pk for row in changes.new}
+    touched = {key: row for key, row in touched.items() if key not in new}
+    topics = live.of_jobs(touched.values(), new=changes.new)
+    for topic in dict.fromkeys([*topics, *(live.job(one.job) for one in told if one.job.pk not in new)]):
         publish(topic)
+
+
+def _write_steps(found: list[JobSteps]) -> list[JobSteps]:
+    """Those that are told of otherwise than before; that there are none is not written."""
+    before = JobSteps.objects.filter(job__in=[one.job for one in found])
+    known = {one.job_id: (one.steps, one.count) for one in before}
+    fresh = [one for one in found if one.steps and known.get(one.job_id) != (one.steps, one.count)]
+    JobSteps.objects.bulk_create(
+        fresh,
+        batch_size=BATCH,
+        update_conflicts=True,
+        unique_fields=["job"],
+        update_fields=["steps", "count"],
+    )
+    return fresh
 
 
 def _differ(one: JobUse, other: JobUse) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jobs.history.models import HistoryCursor, JobUse
+from jobs.history.models import HistoryCursor, JobSteps, JobUse
 from jobs.job_templates.models import JobTemplate, JobTemplateVersion
 from jobs.limits.models import SlurmLimit
 from jobs.models.event import JobEvent
@@ -25,6 +25,7 @@ __all__ = [
     "JobEvent",
     "JobNotice",
     "JobState",
+    "JobSteps",
     "JobSubscription",
     "JobTemplate",
     "JobTemplateVersion",

@@ -13,6 +13,7 @@ from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods, require_safe
 
 from jobs import live, words
+from jobs.history import steps
 from jobs.models import ACTIVE_STATES, Job, JobState
 from jobs.observer.pace import note_watched, note_watched_job
 from jobs.parsing.hosts import hosts
@@ -20,6 +21,7 @@ from jobs.reasons import reason_of
 from jobs.selectors import endpoint_of, submission_of
 from jobs.services import actions, acts, describe, requests
 from jobs.web import resources
+from portal.lib import clock
 from portal.lib.errors import NotAllowed
 from portal.lib.types import JSONDict
 from tenants.actor import Actor
@@ -34,7 +36,7 @@ MOST_HOSTS = 16  # named one by one
 @in_tenant
 def job(request: TenantRequest, pk: uuid.UUID) -> HttpResponse:
     """All that is known of a job."""
-    row = get_visible(ROWS.all(), request.actor, pk)
+    row = get_visible(ROWS.select_related("told_steps"), request.actor, pk)
     note_watched([row.cluster_id])
     context = job_context(request.actor, row) | {
         "live_topics": [live.job(row)],
@@ -64,6 +66,7 @@ def job_context(actor: Actor, row: Job) -> JSONDict:
         **_offers(actor, row),
         "outcome": words.outcome_of(row),
         "line": _line(row),
+        "steps": steps.steps_of(row, clock.now()),
         "events": _events(row),
         "can_cancel": _can_cancel(actor, row),
         "ends": _ends(row),

@@ -79,7 +79,7 @@ def _rows(rows: models.QuerySet[models.Model]) -> TenantQuerySet[models.Model]:
 
 _JOB = LiveKind(
     kind=live.JOB,
-    rows=lambda: _rows(Job.objects.select_related("cluster__site", "owner", "identity", "use")),
+    rows=lambda: _rows(Job.objects.select_related("cluster__site", "owner", "identity", "use", "told_steps")),
     template="jobs/job.html#live",
     context=_job,
     variant=_may_act,  # all that differs is who may act
