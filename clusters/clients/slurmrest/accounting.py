@@ -16,7 +16,8 @@ from clusters.clients.slurmrest import errors
 from clusters.clients.slurmrest.client import RestGateway
 from clusters.clients.slurmrest.dialects.accounting import BooksDialect
 from clusters.clients.slurmrest.dialects.books import books_dialect_for
-from clusters.clients.slurmrest.past import Association, AssociationLimits, PastJob, Qos, SlurmUser
+from clusters.clients.slurmrest.past import Association, AssociationLimits, PastJob, SlurmUser
+from clusters.clients.slurmrest.rules import Qos, Settings, Share
 from clusters.clients.slurmrest.tokens import check_account
 from portal.lib.http import Answer
 from portal.lib.types import JSONDict
@@ -24,6 +25,7 @@ from portal.lib.types import JSONDict
 NAME: Final = re.compile(r"[a-z0-9][a-z0-9_.-]{0,62}")  # of an account, a QOS or a cluster
 LONGEST_WINDOW: Final = 31 * 24 * 3600  # seconds; each job costs 0.8 ms and 6 kB
 NOTHING_TO_DO: Final = 304  # to the removal of what is not there
+FIRST_SHARES, FIRST_SETTINGS = 40, 45  # API versions
 AWAY: Final = "The cluster's slurmdbd does not answer."
 PATIENCE: Final = 60.0  # seconds; slurmdbd answers with 45 ms a round trip
 
@@ -48,6 +50,12 @@ class SlurmAccounting(Protocol):
 
     def qos(self) -> tuple[Qos, ...]:
         """All qualities of service."""
+
+    def shares(self) -> tuple[Share, ...] | None:
+        """What each account and user has used, of which Slurm takes limits of minutes. None: not told."""
+
+    def settings(self) -> Settings:
+        """How far Slurm holds to all this."""
 
     def set_limits(self, limits: AssociationLimits) -> None:
         """Make these the limits of one association; what is None is lifted.
@@ -95,6 +103,18 @@ class RestAccounting(RestGateway):
         """See SlurmAccounting."""
         return self._books.qos(self._read("/qos/"))
 
+    def shares(self) -> tuple[Share, ...] | None:
+        """See SlurmAccounting."""
+        if self._number < FIRST_SHARES:
+            return None
+        return self._books.shares(self._of_controller("/shares"))
+
+    def settings(self) -> Settings:
+        """See SlurmAccounting."""
+        if self._number < FIRST_SETTINGS:
+            return Settings()
+        return self._books.settings(self._of_controller("/conf"))
+
     def set_limits(self, limits: AssociationLimits) -> None:
         """See SlurmAccounting."""
         _check_names(limits.account, limits.cluster)
@@ -117,6 +137,15 @@ class RestAccounting(RestGateway):
         except errors.SlurmRefused as error:
             if error.code != errors.NOTHING_FOUND:
                 raise
+
+    @property
+    def _number(self) -> int:
+        return int(self._version.rpartition(".")[2])
+
+    def _of_controller(self, path: str) -> Answer:
+        """What slurmctld tells, over the same connections."""
+        door = RestGateway("", self._version, self._account, self._token, PATIENCE, session=self._outside)
+        return door._get(path)  # noqa: SLF001  # the same class
 
     def _read(self, path: str, *, limit: int | None = None) -> Answer:
         try:

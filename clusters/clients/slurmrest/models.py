@@ -176,8 +176,11 @@ class PartitionRecord(_Record, frozen=True):
     max_nodes: Limit = UNLIMITED
     gpus: Gpus = NO_GPUS
     tres: str = ""
-    qos: str = ""
-    allowed_accounts: str = ""
+    qos: str = ""  # whose limits hold for its jobs
+    allowed_accounts: str = ""  # "research,other"; "" is all of them
+    denied_accounts: str = ""
+    allowed_qos: str = ""
+    denied_qos: str = ""
 
 
 class Ping(_Record, frozen=True):

@@ -6,7 +6,8 @@ set, or not gathered) or UNLIMITED.
 
 from __future__ import annotations
 
-from clusters.clients.slurmrest.models import ExitCode, JobId, Limit, _Record
+from clusters.clients.slurmrest.models import ExitCode, JobId, _Record
+from clusters.clients.slurmrest.rules import NO_BOUNDS, Bounds
 
 
 class JobUse(_Record, frozen=True):
@@ -91,12 +92,6 @@ class Association(_Record, frozen=True):
     parent: str = ""
     partition: str = ""
     is_default: bool = False
-
-
-class Qos(_Record, frozen=True):
-    """A quality of service."""
-
-    name: str
-    description: str = ""
-    priority: Limit = None
-    wall_minutes: Limit = None
+    bounds: Bounds = NO_BOUNDS  # all that it allows, with what is in `limits`
+    qos: tuple[str, ...] = ()  # that may be asked for
+    default_qos: str = ""

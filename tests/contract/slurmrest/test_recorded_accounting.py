@@ -11,9 +11,11 @@ import pytest
 
 from clusters.clients.slurmrest import errors
 from clusters.clients.slurmrest.accounting import LONGEST_WINDOW, RestAccounting, merged
+from clusters.clients.slurmrest.dialects import dialect_for
 from clusters.clients.slurmrest.dialects.books import books_dialect_for
 from clusters.clients.slurmrest.models import ExitCode, JobId
 from clusters.clients.slurmrest.past import AssociationLimits, PastJob
+from clusters.clients.slurmrest.rules import DENIES, Bounds, Settings
 from portal.lib.http import Answer
 from tests.cases import case
 
@@ -157,3 +159,69 @@ def test_of_a_job_that_was_started_again_the_last_record_counts() -> None:
     again = PastJob(job_id=JobId(1), submit_time=5, start_time=20, state="COMPLETED")
     older = PastJob(job_id=JobId(1), submit_time=2, start_time=3, state="FAILED")
     assert set(merged([again, first, older])) == {again, older}
+
+
+RULES = ("v0.0.38", "v0.0.40", "v0.0.42", "v0.0.45")
+
+
+@pytest.mark.parametrize("version", RULES)
+def test_limits_of_a_qos_read_alike_in_every_version(version: str) -> None:
+    read = {one.name: one for one in books_dialect_for(version).qos(recorded(version, "db-qos-limits"))}
+    assert (read["high"].priority, read["high"].preempts, read["high"].bounds) == (
+        100,
+        ("normal",),
+        Bounds(wall_minutes=60),
+    )
+    assert DENIES in read["tiny"].flags
+    assert read["tiny"].bounds == Bounds(
+        wall_minutes=30, running=1, submitted=2, per_job={"cpu": 3}, per_user={"cpu": 4, "gres/gpu": 2}
+    )
+    capped = read["capped"].bounds
+    assert (capped.together, capped.per_account, capped.per_node) == (
+        {"gres/gpu": 2},
+        {"cpu": 6},
+        {"cpu": 2},
+    )
+    assert (capped.least, capped.minutes_per_job, capped.all_running) == ({"cpu": 2}, {"cpu": 100}, 3)
+    # of older versions these are not told, which is no limit that we could hold anybody to
+    is_new = version in {"v0.0.42", "v0.0.45"}
+    assert (capped.minutes, capped.all_submitted) == (({"cpu": 10}, 5) if is_new else ({}, None))
+
+
+@pytest.mark.parametrize("version", RULES)
+def test_limits_and_qos_of_an_account_and_of_its_user_read_alike(version: str) -> None:
+    found = books_dialect_for(version).associations(recorded(version, "db-associations-limits"))
+    account, user = sorted(found, key=lambda one: one.limits.user)
+    assert (account.limits.user, account.parent, account.limits.gpus) == ("", "root", 4)
+    bounds = account.bounds
+    assert (bounds.minutes, bounds.together) == ({"cpu": 1000, "gres/gpu": 600}, {"gres/gpu": 4})
+    assert (bounds.running, bounds.all_running, bounds.all_submitted, bounds.wall_minutes) == (
+        40,
+        50,
+        90,
+        600,
+    )
+    assert (set(user.qos), user.default_qos) == ({"normal", "high", "tiny", "capped"}, "")
+    assert (user.bounds.wall_minutes, user.bounds.per_job, user.bounds.minutes) == (600, {"node": 2}, {})
+
+
+@pytest.mark.parametrize("version", RULES)
+def test_who_may_use_a_partition_reads_alike(version: str) -> None:
+    found = {one.name: one for one in dialect_for(version).partitions(recorded(version, "partitions-rules"))}
+    assert (found["closed"].allowed_accounts, found["closed"].denied_accounts) == ("other", "")
+    assert (found["deny"].denied_accounts, found["pqos"].allowed_qos) == ("research", "high")
+    assert (found["dqos"].denied_qos, found["partq"].qos, found["closed"].qos) == ("high", "partq", "")
+
+
+@pytest.mark.parametrize("version", RULES[1:])
+def test_use_is_told_of_accounts_and_users(version: str) -> None:
+    account, user = books_dialect_for(version).shares(recorded(version, "shares"))
+    assert (account.account, account.user, user.account) == ("research", "", "research")
+    assert user.user.startswith("fht")
+    assert account.used_seconds["gres/gpu"] == 0.0
+
+
+def test_newest_slurm_tells_what_it_holds_to() -> None:
+    told = books_dialect_for("v0.0.45").settings(recorded("v0.0.45", "conf"))
+    assert told == Settings(enforces=("associations", "limits", "qos"), max_array_size=1001)
+    assert books_dialect_for("v0.0.45").settings(answer(errors=[])) == Settings()

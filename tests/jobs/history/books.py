@@ -8,7 +8,8 @@ from contextlib import contextmanager
 import pytest
 
 from clusters.clients.slurmrest.models import ExitCode, JobId
-from clusters.clients.slurmrest.past import Association, AssociationLimits, JobUse, PastJob, Qos, SlurmUser
+from clusters.clients.slurmrest.past import Association, AssociationLimits, JobUse, PastJob, SlurmUser
+from clusters.clients.slurmrest.rules import Qos, Settings, Share
 from clusters.models import IdentityKind, SlurmEndpoint
 from jobs.history import books
 from jobs.models import Job
@@ -24,6 +25,11 @@ class FakeBooks:
         self.asked_as: list[str] = []
         self.limits: dict[str, AssociationLimits] = {}
         self.refusal: Exception | None = None
+        self.rules: tuple[Association, ...] = ()  # with their bounds
+        self.every_qos: tuple[Qos, ...] = ()
+        self.used: tuple[Share, ...] | None = None
+        self.conf = Settings()
+        self.no_rules: Exception | None = None
 
     def jobs(self, since: int, until: int) -> tuple[PastJob, ...]:
         self.windows.append((since, until))
@@ -40,10 +46,18 @@ class FakeBooks:
     def associations(self) -> tuple[Association, ...]:
         if self.fault is not None:
             raise self.fault
-        return tuple(Association(limits=one) for one in self.limits.values())
+        return (*self.rules, *(Association(limits=one) for one in self.limits.values()))
 
     def qos(self) -> tuple[Qos, ...]:
-        return ()
+        if self.no_rules is not None:
+            raise self.no_rules
+        return self.every_qos
+
+    def shares(self) -> tuple[Share, ...] | None:
+        return self.used
+
+    def settings(self) -> Settings:
+        return self.conf
 
     def set_limits(self, limits: AssociationLimits) -> None:
         if self.refusal is not None:

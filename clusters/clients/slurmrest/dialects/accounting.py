@@ -7,6 +7,16 @@ from typing import Final, Protocol, TypeVar
 import msgspec
 
 from clusters.clients.slurmrest import errors
+from clusters.clients.slurmrest.dialects.accounting_rules import (
+    AllQos,
+    Associations,
+    Conf,
+    Shares,
+    association_of,
+    qos_of,
+    settings_of,
+    shares_of,
+)
 from clusters.clients.slurmrest.dialects.accounting_steps import (
     Step,
     Time,
@@ -22,9 +32,9 @@ from clusters.clients.slurmrest.past import (
     Association,
     AssociationLimits,
     PastJob,
-    Qos,
     SlurmUser,
 )
+from clusters.clients.slurmrest.rules import Qos, Settings, Share
 from clusters.clients.slurmrest.wire import Envelope, WireNumber, count, decode, moment, number
 from portal.lib.http import Answer
 from portal.lib.types import JSONDict
@@ -50,6 +60,12 @@ class BooksDialect(Protocol):
 
     def qos(self, answer: Answer) -> tuple[Qos, ...]:
         """All qualities of service."""
+
+    def shares(self, answer: Answer) -> tuple[Share, ...]:
+        """What each account and user has used; of slurmctld."""
+
+    def settings(self, answer: Answer) -> Settings:
+        """What of slurmctld's configuration decides about a request."""
 
     def encode_limits(self, limits: AssociationLimits) -> JSONDict:
         """One association with exactly these limits."""
@@ -114,68 +130,6 @@ class _Users(Envelope):
     users: list[_User] | None = None
 
 
-class _PerJob(msgspec.Struct):
-    wall_clock: WireNumber = None
-    submitted: WireNumber = None
-
-
-class _MaxJobs(msgspec.Struct):
-    active: WireNumber = None
-    total: WireNumber = None
-    per: _PerJob | None = None
-
-
-class _MaxTres(msgspec.Struct):
-    total: list[Tres] | None = None
-
-
-class _Max(msgspec.Struct):
-    jobs: _MaxJobs | None = None
-    tres: _MaxTres | None = None
-
-
-class _Association(msgspec.Struct):
-    account: str = ""
-    cluster: str = ""
-    user: str | None = None
-    partition: str | None = None
-    parent_account: str | None = None
-    is_default: bool | int = False
-    max: _Max | None = None
-
-
-class _Associations(Envelope):
-    associations: list[_Association] | None = None
-
-
-class _Wall(msgspec.Struct):
-    job: WireNumber = None
-
-
-class _WallClock(msgspec.Struct):
-    per: _Wall | None = None
-
-
-class _QosMax(msgspec.Struct):
-    wall_clock: _WallClock | None = None
-
-
-class _QosLimits(msgspec.Struct):
-    max: _QosMax | None = None
-
-
-class _Qos(msgspec.Struct):
-    name: str
-    description: str | None = None
-    priority: WireNumber = None
-    limits: _QosLimits | None = None
-
-
-class _AllQos(Envelope):
-    qos: list[_Qos] | None = None
-    QOS: list[_Qos] | None = None
-
-
 class SharedBooks:
     """What all families share."""
 
@@ -204,15 +158,27 @@ class SharedBooks:
 
     def associations(self, answer: Answer) -> tuple[Association, ...]:
         """See BooksDialect."""
-        found = decode(answer.body, _Associations)
+        found = decode(answer.body, Associations)
         check(answer, found)
-        return tuple(map(_association, _present(found.associations)))
+        return tuple(map(association_of, _present(found.associations)))
 
     def qos(self, answer: Answer) -> tuple[Qos, ...]:
         """See BooksDialect."""
-        found = decode(answer.body, _AllQos)
+        found = decode(answer.body, AllQos)
         check(answer, found)
-        return tuple(map(_one_qos, _present(found.qos if found.QOS is None else found.QOS)))
+        return tuple(map(qos_of, _present(found.found)))
+
+    def shares(self, answer: Answer) -> tuple[Share, ...]:
+        """See BooksDialect."""
+        found = decode(answer.body, Shares)
+        check(answer, found)
+        return () if found.shares is None else shares_of(found.shares)
+
+    def settings(self, answer: Answer) -> Settings:
+        """See BooksDialect."""
+        found = decode(answer.body, Conf)
+        check(answer, found)
+        return settings_of(found)
 
     def exit_code(self, raw: bytes) -> ExitCode | None:
         """How a job ended, where the family tells it right."""
@@ -267,12 +233,6 @@ def check(answer: Answer, found: Envelope, *, may_be_empty: bool = False) -> Non
         raise errors.from_entries(left, status=answer.status, seconds=answer.seconds)
 
 
-def limit_of(value: WireNumber) -> int | None:
-    """A limit; Slurm's "infinite" is none."""
-    read = number(value)
-    return read if isinstance(read, int) else None
-
-
 def _present(found: list[_T] | None) -> list[_T]:
     if found is None:
         raise errors.BadAnswer
@@ -288,34 +248,3 @@ def _task(array: _Array) -> int | None:
     if not count(array.job_id) or array.task:
         return None
     return _plain(array.task_id)
-
-
-def _association(found: _Association) -> Association:
-    most = found.max or _Max()
-    jobs = most.jobs or _MaxJobs()
-    total = (most.tres.total if most.tres else None) or []
-    gpus = [limit_of(one.count) for one in total if (one.type, one.name) == ("gres", "gpu")]
-    return Association(
-        limits=AssociationLimits(
-            account=found.account,
-            cluster=found.cluster,
-            user=found.user or "",
-            running_jobs=limit_of(jobs.active),
-            submitted_jobs=limit_of(jobs.total),
-            gpus=gpus[0] if gpus else None,
-            wall_minutes=limit_of(jobs.per.wall_clock) if jobs.per else None,
-        ),
-        parent=found.parent_account or "",
-        partition=found.partition or "",
-        is_default=bool(found.is_default),
-    )
-
-
-def _one_qos(found: _Qos) -> Qos:
-    clock = found.limits.max.wall_clock if found.limits and found.limits.max else None
-    return Qos(
-        name=found.name,
-        description=found.description or "",
-        priority=number(found.priority),
-        wall_minutes=number(clock.per.job) if clock and clock.per else None,
-    )

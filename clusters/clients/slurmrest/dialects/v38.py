@@ -75,6 +75,9 @@ class _Partition(msgspec.Struct):
     tres: str | None = None
     qos: str | None = None
     allowed_accounts: str | None = None
+    denied_accounts: str | None = None
+    allowed_qos: str | None = None
+    denied_qos: str | None = None
 
 
 class _Partitions(Envelope):
@@ -234,4 +237,7 @@ def _partition(part: _Partition) -> PartitionRecord:
         tres=part.tres or "",
         qos=part.qos or "",
         allowed_accounts=part.allowed_accounts or "",
+        denied_accounts=part.denied_accounts or "",
+        allowed_qos=part.allowed_qos or "",
+        denied_qos=part.denied_qos or "",
     )

@@ -107,12 +107,10 @@ class _Configured(msgspec.Struct):
     configured: str = ""
 
 
-class _Assigned(msgspec.Struct):
-    assigned: str = ""
-
-
 class _Allowed(msgspec.Struct):
     allowed: str = ""
+    deny: str = ""
+    assigned: str = ""  # of QOS only
 
 
 class _States(msgspec.Struct):
@@ -127,7 +125,7 @@ class _Partition(msgspec.Struct):
     maximums: _Times = msgspec.field(default_factory=_Times)
     defaults: _Times = msgspec.field(default_factory=_Times)
     tres: _Configured = msgspec.field(default_factory=_Configured)
-    qos: _Assigned = msgspec.field(default_factory=_Assigned)
+    qos: _Allowed = msgspec.field(default_factory=_Allowed)
     accounts: _Allowed = msgspec.field(default_factory=_Allowed)
     flags: list[str] | None = None
 
@@ -362,4 +360,7 @@ def _partition(part: _Partition, *, is_only: bool) -> PartitionRecord:
         tres=part.tres.configured,
         qos=part.qos.assigned,
         allowed_accounts=part.accounts.allowed,
+        denied_accounts=part.accounts.deny,
+        allowed_qos=part.qos.allowed,
+        denied_qos=part.qos.deny,
     )
