@@ -30,17 +30,23 @@ DEADLINE = 10.0  # seconds, for each call
 
 
 @contextmanager
-def gateway_for(identity: SlurmIdentity, *, deadline: float | None = None) -> Iterator[SlurmGateway]:
+def gateway_for(
+    identity: SlurmIdentity, *, deadline: float | None = None, kept: bool = False
+) -> Iterator[SlurmGateway]:
     """Slurm as this account sees it. Raises WrongState while the cluster has no Slurm API.
 
     The account of who left or is suspended gets a token here too: for looking at its jobs and ending them.
+    With `kept` the connections stay open for the next submit of this account.
     """
-    endpoint = SlurmEndpoint.objects.filter(cluster_id=identity.cluster_id).first()
+    endpoint = slurm_access.endpoint_of(identity.cluster_id)
     if endpoint is None or not endpoint.url or not endpoint.api_version:
         raise WrongState(_("This cluster has no Slurm API yet."), hint=_("Its page shows how far it is."))
     key = crypto.unseal(bytes(endpoint.sealed_jwt_key))
     seconds = deadline or DEADLINE
-    session = slurm_access.session_for(endpoint, timeout=seconds)
+    if kept:
+        session = slurm_access.kept.of(endpoint, identity.name, timeout=seconds)
+    else:
+        session = slurm_access.session_for(endpoint, timeout=seconds)
     try:
         yield RestGateway(
             endpoint.url,
@@ -51,7 +57,8 @@ def gateway_for(identity: SlurmIdentity, *, deadline: float | None = None) -> It
             session=session,
         )
     finally:
-        session.close()
+        if not kept:
+            session.close()
 
 
 @contextmanager
@@ -59,9 +66,7 @@ def console_for(identity: SlurmIdentity) -> Iterator[SlurmConsole]:
     """Slurm's own tools as this account. Raises WrongState where the cluster has no console, and says why."""
     endpoint = SlurmEndpoint.objects.get(cluster_id=identity.cluster_id)
     key = crypto.unseal(bytes(endpoint.sealed_jwt_key))
-    yield consoles.open_console(
-        identity.cluster, identity.name, lambda: tokens.mint(identity.name, key), timeout=DEADLINE
-    )
+    yield consoles.open_console(identity, lambda: tokens.mint(identity.name, key), timeout=DEADLINE)
 
 
 def submit(identity: SlurmIdentity, request: SubmitRequest) -> SubmitResult:
@@ -69,7 +74,7 @@ def submit(identity: SlurmIdentity, request: SubmitRequest) -> SubmitResult:
 
     Raises WrongState for an account that does not work now, whatever it was when the request was made.
     """
-    with gateway_for(identity) as gateway:
+    with gateway_for(identity, kept=True) as gateway:
         require_working(identity)
         return gateway.submit(request)
 

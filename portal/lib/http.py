@@ -8,8 +8,10 @@ Answers of any status are returned: what they mean is the caller's matter.
 from __future__ import annotations
 
 import contextlib
+import heapq
 import http.cookiejar
 import ipaddress
+import itertools
 import os
 import socket
 import ssl
@@ -78,8 +80,7 @@ class _Deadline:
         self.sent = False  # something may have reached the other side
         self._sockets: list[socket.socket] = []
         self._lock = threading.Lock()
-        self._timer = threading.Timer(seconds, self._end)
-        self._timer.daemon = True
+        self.is_over = False
 
     def guard(self, connection: socket.socket) -> None:
         """Watch a connection through a second descriptor, which TLS cannot take away from us."""
@@ -93,27 +94,71 @@ class _Deadline:
             with contextlib.suppress(OSError):
                 watched.shutdown(socket.SHUT_RDWR)
 
-    def _end(self) -> None:
+    def end(self) -> None:
+        """The time is up."""
         with self._lock:
-            self.passed = True
-            self._shut()
+            if not self.is_over:
+                self.passed = True
+                self._shut()
 
     @contextlib.contextmanager
     def running(self) -> Iterator[None]:
         """Hold the deadline over what is inside."""
         token = _current.set(self)
-        self._timer.start()
+        _watch.add(self)
         try:
             yield
         finally:
-            self._timer.cancel()
             _current.reset(token)
             with self._lock:
+                self.is_over = True
                 for watched in self._sockets:
                     watched.close()
                 self._sockets.clear()
 
 
+class _Watch:
+    """Ends what takes too long: one thread for all, as a thread for each costs a tenth of a submit."""
+
+    def __init__(self) -> None:
+        self._begin()
+        os.register_at_fork(after_in_child=self._begin)  # threads do not come along
+
+    def _begin(self) -> None:
+        self._due: list[tuple[float, int, _Deadline]] = []
+        self._numbers = itertools.count()  # deadlines of one moment cannot be compared
+        self._changed = threading.Condition()
+        self._thread: threading.Thread | None = None
+
+    def add(self, deadline: _Deadline) -> None:
+        """Watch over it until it is over."""
+        with self._changed:
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name="deadlines", daemon=True)
+                self._thread.start()
+            heapq.heappush(self._due, (deadline.ends, next(self._numbers), deadline))
+            if self._due[0][2] is deadline:
+                self._changed.notify()
+
+    def _run(self) -> None:
+        while True:
+            self._next().end()
+
+    def _next(self) -> _Deadline:
+        """Wait until one has passed."""
+        with self._changed:
+            while True:
+                if not self._due:
+                    self._changed.wait()
+                elif self._due[0][2].is_over:
+                    heapq.heappop(self._due)
+                elif (rest := self._due[0][0] - time.monotonic()) > 0:
+                    self._changed.wait(rest)
+                else:
+                    return heapq.heappop(self._due)[2]
+
+
+_watch = _Watch()
 _current: ContextVar[_Deadline | None] = ContextVar("deadline", default=None)
 
 
@@ -213,8 +258,9 @@ class Outside:
             raise ValueError("A context that does not verify the other side is never used.")
         self._authorities = authorities
         self._tls = tls
+        self._connections = connections
         self._pooled = _session(authorities, connections, tls)
-        self._answered = -FRESH
+        self._kept: list[tuple[requests.Session, float]] = []  # each in nobody's hands, with one connection
 
     def send(
         self,
@@ -229,18 +275,20 @@ class Outside:
     ) -> Answer:
         """Send once and return the whole answer. Raises NotSent, NoAnswer or TooLarge.
 
-        Only reads reuse a connection: one that the other side just closed would leave it unclear
-        whether a change was seen. A change that may be asked for twice can `reuse` one that was answered on
-        a moment ago. (Nothing asks for "Connection: close": slurmrestd 22.05 then hangs up
+        Only reads share connections: one that the other side just closed would leave it unclear
+        whether a change was seen. A change whose unclear answer can be borne may `reuse` a connection of its
+        own on which another change went well a moment ago; after any other answer it is closed, as
+        slurmrestd closes it too. (Nothing asks for "Connection: close": slurmrestd 22.05 then hangs up
         on one submit in four before it answers, though it took the job.)
         """
         seconds = timeout or self.timeout
         began = time.monotonic()
         deadline = _Deadline(seconds)
+        session = self._session_for(method, reuse=reuse)
+        went_well = False
         try:
             with (
                 deadline.running(),
-                self._session_for(method, reuse=reuse) as session,
                 session.request(
                     method,
                     self.base_url + path,
@@ -252,25 +300,39 @@ class Outside:
                 ) as response,
             ):
                 answer = _read(response, limit or self.limit)
+            went_well = answer.status < 400 and not deadline.passed
         except (requests.RequestException, urllib3.exceptions.HTTPError, OSError) as error:
             raise _say_what_failed(error, deadline) from error
+        finally:
+            self._give_back(session, keep=reuse and went_well)
         if deadline.passed:  # a body without a length ends where it was cut
             raise NoAnswer("NoAnswerInTime", "The answer took too long.", timed_out=True)
-        self._answered = time.monotonic()
         return replace(answer, seconds=time.monotonic() - began)
 
     def close(self) -> None:
         """Give the connections back."""
         self._pooled.close()
+        while self._kept:
+            self._kept.pop()[0].close()
 
-    @contextlib.contextmanager
-    def _session_for(self, method: str, *, reuse: bool) -> Iterator[requests.Session]:
-        is_alive = time.monotonic() - self._answered < FRESH
-        if method in {"GET", "HEAD"} or (reuse and is_alive):
-            yield self._pooled
+    def _session_for(self, method: str, *, reuse: bool) -> requests.Session:
+        if method in {"GET", "HEAD"}:
+            return self._pooled
+        while reuse and self._kept:
+            with contextlib.suppress(IndexError):  # another thread took the last one
+                session, answered = self._kept.pop()
+                if time.monotonic() - answered < FRESH:
+                    return session
+                session.close()
+        return _session(self._authorities, 1, self._tls)
+
+    def _give_back(self, session: requests.Session, *, keep: bool) -> None:
+        if session is self._pooled:
+            return
+        if keep and len(self._kept) < self._connections:
+            self._kept.append((session, time.monotonic()))
         else:
-            with _session(self._authorities, 1, self._tls) as fresh:
-                yield fresh
+            session.close()
 
 
 def _session(authorities: str | None, connections: int, tls: ssl.SSLContext | None) -> requests.Session:
