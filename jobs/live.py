@@ -70,6 +70,12 @@ def of_jobs(rows: Iterable[Job], *, new: Iterable[Job] = ()) -> tuple[Topic, ...
     )
 
 
+def of_submitted(row: Job, membership_id: uuid.UUID | None) -> tuple[Topic, ...]:
+    """As of_jobs for one new row, of whom its membership is known already."""
+    mine = [Topic(row.tenant_id, kind, membership_id) for kind in (MY_JOBS, MY_OVERVIEW) if membership_id]
+    return (queue(row.tenant_id, row.cluster_id), Topic(row.tenant_id, ALL_JOBS, row.tenant_id), *mine)
+
+
 def _lines(rows: Iterable[Job]) -> list[Job]:
     """The rows that stand for the arrays and sets of these."""
     groups = {(row.cluster_id, row.group_id) for row in rows if row.group_id is not None}

@@ -12,7 +12,7 @@ from django.utils import translation
 
 from portal.lib.types import JSONDict
 from tenants.actor import Actor
-from tenants.live.topics import Topic, publish
+from tenants.live.topics import Topic, publish_all
 from tenants.models import AuditEvent, Tenant
 
 
@@ -57,8 +57,7 @@ def command(
         yield done
         with translation.override(settings.LANGUAGE_CODE):  # the trail is in one language, whoever acts
             _write(done)
-        for topic in dict.fromkeys(done.topics):
-            publish(topic)
+        publish_all(done.topics)
 
 
 def _write(done: Command) -> None:

@@ -27,7 +27,6 @@ from jobs.services.drafts import read_draft
 from jobs.words import told
 from portal.lib.errors import NotVisible, WrongState
 from portal.lib.types import JSONDict
-from tenants.actor import Actor
 from tenants.api.keys import once
 from tenants.api.paging import keyset_page, page_of
 from tenants.api.serializers import PageQuery, Person
@@ -117,7 +116,7 @@ class SubmitApi(TenantApi):
                     _("The submit with this key was refused: %(reason)s") % {"reason": told(made.message)},
                     hint=_("Send it with a new key."),
                 )
-        return _answer(self.actor, made)
+        return _answer(made)
 
 
 class SubmitCheckApi(TenantApi):
@@ -178,7 +177,7 @@ class SendAgainApi(TenantApi):
     def post(self, request: Request, pk: uuid.UUID) -> Response:  # noqa: ARG002
         """Send the same request once more, after it was proved that it did not arrive."""
         row = get_visible(SUBMISSIONS.all(), self.actor, pk, Action.SUBMIT_JOB)
-        return _answer(self.actor, submissions.send_again(actor=self.actor, submission=row))
+        return _answer(submissions.send_again(actor=self.actor, submission=row))
 
 
 class SentApi(TenantApi):
@@ -203,11 +202,10 @@ class SentApi(TenantApi):
         return Response(SentOut(facts).data)
 
 
-def _answer(actor: Actor, made: Submission) -> Response:
+def _answer(made: Submission) -> Response:
     """201 with the job, 202 while it is not known whether there is one."""
-    row = get_visible(SUBMISSIONS.all(), actor, made.pk)
-    response = Response(SubmissionOut(row).data, status=202 if row.is_open else 201)
+    response = Response(SubmissionOut(made).data, status=202 if made.is_open else 201)
     response["Location"] = settings.PUBLIC_URL + reverse(
-        "api-submission", kwargs={"tenant": row.tenant.slug, "pk": row.pk}
+        "api-submission", kwargs={"tenant": made.tenant.slug, "pk": made.pk}
     )
     return response

@@ -14,12 +14,12 @@ from django.db import transaction
 
 from clusters.clients.slurmrest.models import FINISHED_STATES
 from clusters.clients.slurmrest.past import PastJob
-from clusters.models import Cluster, SlurmEndpoint, SlurmIdentity
+from clusters.models import Cluster, SlurmIdentity
 from jobs import live
 from jobs.history import steps
 from jobs.history.models import JobSteps, JobUse
 from jobs.models import Job, JobEvent, JobState
-from jobs.observer import lines
+from jobs.observer import lines, turns
 from jobs.observer.columns import moment
 from portal.lib.types import JSONDict
 from tenants.live.topics import publish
@@ -65,8 +65,7 @@ def save(cluster: Cluster, records: Sequence[PastJob], *, read_at: dt.datetime) 
     at_work = [one for one in records if one.steps and one.state not in FINISHED_STATES]
     changes = _Changes()
     with transaction.atomic():
-        # one writer at a time for each cluster: the observer is the other
-        SlurmEndpoint.objects.select_for_update().filter(cluster=cluster).first()
+        turns.take(cluster.pk)  # the observer is the other writer
         rows = _rows(cluster, [*ended, *at_work])
         owners = _owners(cluster)
         for record in ended:

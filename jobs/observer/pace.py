@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import random
+import time
 import uuid
 
 import structlog
@@ -20,9 +21,12 @@ BUSY = dt.timedelta(seconds=15)
 IDLE = dt.timedelta(seconds=60)
 LONGEST_PAUSE = dt.timedelta(minutes=5)
 ACTED_FOR = 15  # seconds
+ACTED_AGAIN = 3.0  # seconds
+MOST_ACTED = 1000  # clusters
 WATCHED_FOR = 90  # seconds; a live region asks every 30
 WATCHED_PAUSE = dt.timedelta(seconds=15)  # at most, after failures, where somebody looks at the page
 MOST_WATCHED = 500  # jobs of one cluster
+_acted_said: dict[uuid.UUID, float] = {}  # by this process
 
 
 def interval(cluster_id: uuid.UUID, *, active: bool) -> dt.timedelta:
@@ -52,8 +56,23 @@ def is_watched(cluster_id: uuid.UUID) -> bool:
 
 def poke(cluster: Cluster) -> None:
     """Look at this cluster now: something was changed there by us."""
-    SlurmEndpoint.objects.filter(cluster=cluster).update(next_observe_at=clock.now())
-    _set(_acted(cluster.pk), ACTED_FOR)
+    now = clock.now()
+    # where a look is due already it will begin after this, and see it
+    SlurmEndpoint.objects.filter(cluster=cluster).exclude(next_observe_at__lte=now).update(
+        next_observe_at=now
+    )
+    note_acted(cluster.pk)
+
+
+def note_acted(cluster_id: uuid.UUID) -> None:
+    """Something was changed there by us a moment ago; said again only every few seconds."""
+    now = time.monotonic()
+    if now - _acted_said.get(cluster_id, -ACTED_AGAIN) < ACTED_AGAIN:
+        return
+    if len(_acted_said) > MOST_ACTED:
+        _acted_said.clear()
+    _acted_said[cluster_id] = now
+    _set(_acted(cluster_id), ACTED_FOR)
 
 
 def note_watched(cluster_ids: list[uuid.UUID]) -> None:

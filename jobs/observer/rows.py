@@ -10,14 +10,14 @@ from dataclasses import dataclass, field
 from django.db import transaction
 
 from clusters.clients.slurmrest.models import FINISHED_STATES, JobRecord
-from clusters.models import Cluster, Phase, SlurmEndpoint, SlurmIdentity
+from clusters.models import Cluster, Phase, SlurmIdentity
 from jobs import live
 from jobs.models import ACTIVE_STATES, Job, JobEvent, JobState
 from jobs.notify.noting import note
-from jobs.observer import lines
+from jobs.observer import lines, turns
 from jobs.observer.columns import columns_of, is_our_check
 from portal.lib.types import JSONDict
-from tenants.live.topics import publish
+from tenants.live.topics import publish_all
 
 _COLUMNS = (
     *("array_job_id", "array_task_id", "array_tasks", "task_count", "het_job_id", "het_offset", "name"),
@@ -65,8 +65,7 @@ def save_records(
     """
     mine = [record for record in records if not is_our_check(record)]
     with transaction.atomic():
-        # one writer at a time for each cluster: the observer, and whoever just submitted or cancelled
-        SlurmEndpoint.objects.select_for_update().filter(cluster=cluster).first()
+        turns.take(cluster.pk)  # beside the observer there is whoever just submitted or cancelled
         changes = Changes()
         rows = _Rows(cluster, [record.job_id for record in mine], looked_at, only)
         seen = {_apply(changes, rows, record) for record in mine}
@@ -80,7 +79,7 @@ def end_rows(cluster: Cluster, keys: Sequence[uuid.UUID], *, looked_at: dt.datet
     """These are in no complete source that was read from `looked_at` on: they ended, how is not known."""
     changes = Changes()
     with transaction.atomic():
-        SlurmEndpoint.objects.select_for_update().filter(cluster=cluster).first()
+        turns.take(cluster.pk)
         for row in Job.objects.filter(pk__in=keys, state__in=ACTIVE_STATES, observed_at__lte=looked_at):
             _end(changes, row, looked_at)
         _write(changes)
@@ -211,5 +210,4 @@ def _write(changes: Changes) -> None:
     JobEvent.objects.bulk_create(changes.events, batch_size=_BATCH)
     note(changes.events)
     lines.fold(changes.rows)
-    for topic in live.of_jobs(changes.changed, new=changes.new):
-        publish(topic)
+    publish_all(live.of_jobs(changes.changed, new=changes.new))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import datetime as dt
+import time
+import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
@@ -16,6 +18,8 @@ from jobs.parsing.numbers import short
 from jobs.parsing.options.table import Target
 
 DEFAULT_ARRAY_SIZE = 1001  # Slurm's own default of MaxArraySize
+KEPT_FOR = 5.0  # seconds
+MOST_KEPT = 256  # clusters
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +83,25 @@ class ClusterView:
         if name is None:
             return self.default
         return next((partition for partition in self.partitions if partition.name == name), None)
+
+
+_kept: dict[uuid.UUID, tuple[dt.datetime | None, float, ClusterView]] = {}  # of this process
+
+
+def recent_view(cluster: Cluster, observed_at: dt.datetime | None) -> ClusterView:
+    """As view_of, but made once for all submits between two looks; `observed_at` is when the last one was.
+
+    At most KEPT_FOR old: prices, and what the cluster was built with, change without a look.
+    """
+    kept = _kept.get(cluster.pk)
+    if kept is not None and kept[0] == observed_at and time.monotonic() - kept[1] < KEPT_FOR:
+        return kept[2]
+    if len(_kept) >= MOST_KEPT:
+        _kept.clear()
+    made_at, view = time.monotonic(), view_of(cluster)
+    if view.observed_at == observed_at:  # else a look came in between
+        _kept[cluster.pk] = observed_at, made_at, view
+    return view
 
 
 def view_of(cluster: Cluster) -> ClusterView:

@@ -11,7 +11,6 @@ import msgspec
 from django.utils.translation import gettext as _
 
 from clusters.clients.slurmrest.models import JobSpec, SubmitRequest
-from clusters.models import SlurmIdentity, StepState
 from jobs.models import Submission
 from jobs.observer.marks import add_mark, split_mark
 from jobs.parsing.client_environment import component_variables, exported, is_of_client, job_variables
@@ -24,13 +23,8 @@ from portal.lib.types import JSONDict
 _NOT_KEPT = ("script", "environment", "components")
 
 
-def build(draft: Draft, *, identity: SlurmIdentity, mark: str) -> tuple[SubmitRequest, dict[str, str]]:
-    """(request, where each of its values came from). What is blank is not in the request at all."""
-    return assemble(draft, account=identity.name, home=home_of(identity), mark=mark)
-
-
 def assemble(draft: Draft, *, account: str, home: str, mark: str) -> tuple[SubmitRequest, dict[str, str]]:
-    """As build, for an account whose home in the cluster is known."""
+    """(request, where each of its values came from). What is blank is not in the request at all."""
     values: dict[str, Any] = dict(draft.values)
     origins = dict(draft.origins)
     is_from_form = origins.get("working_directory") == FROM_FORM
@@ -90,15 +84,14 @@ def _sendable(values: Mapping[str, Any], draft: Draft) -> dict[str, Any]:
     return kept
 
 
-def home_of(identity: SlurmIdentity) -> str:
-    """The account's home in the cluster. Raises WrongState until the account was seen working."""
-    step = StepState.objects.filter(cluster_id=identity.cluster_id, name="identity").first()
-    facts = step.facts if step else {}
-    if identity.name not in str(facts.get("accounts", "")).split(",") or not facts.get("homes"):
+def home_in(facts: Mapping[str, object] | None, account: str) -> str:
+    """The account's home, of what the identity step tells. Raises WrongState until it was seen working."""
+    found = facts or {}
+    if account not in str(found.get("accounts", "")).split(",") or not found.get("homes"):
         raise WrongState(
             _("Your account in this cluster is still being made."), hint=_("Try again in a few seconds.")
         )
-    return f"{facts['homes']}/{identity.name}"
+    return f"{found['homes']}/{account}"
 
 
 def to_json(request: SubmitRequest) -> JSONDict:

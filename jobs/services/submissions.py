@@ -10,17 +10,20 @@ from django.utils.translation import gettext as _
 
 from clusters.clients.slurmrest import errors
 from clusters.clients.slurmrest.models import SubmitRequest, SubmitResult
-from clusters.models import Cluster, Phase, SlurmIdentity
+from clusters.models import Cluster, SlurmIdentity
 from jobs import live, outside
-from jobs.models import Job, JobEvent, Submission, SubmissionState
-from jobs.observer.pace import poke
+from jobs.models import Job, Submission, SubmissionState
+from jobs.observer import turns
+from jobs.observer.pace import note_acted, poke
 from jobs.observer.rows import save_records
 from jobs.services import requests
-from jobs.services.capacity import view_of
+from jobs.services.accounts import Account, account_of
+from jobs.services.capacity import ClusterView, recent_view
 from jobs.services.drafts import Draft, Typed, read_draft
+from jobs.services.first_rows import row_of
 from jobs.words import ANSWER_LOST, in_english, told
 from portal.lib import clock
-from portal.lib.errors import BadInput, NotAllowed, OutsideError, WrongState
+from portal.lib.errors import BadInput, FreeholdError, NotAllowed, OutsideError, WrongState
 from tenants.actor import Actor
 from tenants.commands import command
 from tenants.ids import short_name
@@ -54,21 +57,20 @@ def submit_job(*, actor: Actor, cluster: Cluster, typed: Typed, key: uuid.UUID) 
     nothing: the submission is CHECKING until the observer has looked for its mark.
     """
     require(actor, Action.SUBMIT_JOB)
-    if actor.user is None:
+    user = actor.user
+    if user is None:
         raise NotAllowed(_("Only people submit jobs."))
-    known = Submission.objects.filter(user=actor.user, key=key).first()
-    if known is not None:
-        return _same_cluster(known, cluster)
-    identity = identity_of(actor, cluster)
-    draft = read_draft(typed, view_of(cluster))
     try:
-        submission, request = _record(actor, actor.user, identity, draft, key)
-    except IntegrityError:
-        known = Submission.objects.filter(user=actor.user, key=key).first()
+        account = account_of(actor, cluster)
+        view = recent_view(cluster, account.seen_at)
+        draft = read_draft(typed, view)
+        submission, request = _record(actor, user, account, draft, key)
+    except (FreeholdError, IntegrityError):  # a key that was used gives what it gave, whatever holds now
+        known = Submission.objects.filter(user=user, key=key).first()
         if known is None:
             raise
         return _same_cluster(known, cluster)
-    return _send(actor, submission, request)
+    return _send(actor, submission, request, view)
 
 
 def send_again(*, actor: Actor, submission: Submission) -> Submission:
@@ -79,34 +81,13 @@ def send_again(*, actor: Actor, submission: Submission) -> Submission:
     require(actor, Action.SUBMIT_JOB)
     if submission.user_id != (actor.user.pk if actor.user else None):
         raise NotAllowed(_("Only who submitted this can send it again."))
-    identity_of(actor, submission.cluster)
+    account = account_of(actor, submission.cluster)
+    view = recent_view(submission.cluster, account.seen_at)
     request = requests.again(submission)
     with command("job.sent_again", actor=actor, target=submission, detail={"mark": submission.mark}) as done:
         _move(submission, SubmissionState.SENDING, sent_at=clock.now(), message="")
         done.publish(_topic(submission))
-    return _send(actor, submission, request)
-
-
-def identity_of(actor: Actor, cluster: Cluster) -> SlurmIdentity:
-    """The account as which the actor submits. Raises WrongState when there is none that works."""
-    if cluster.phase not in {Phase.READY, Phase.DEGRADED} and cluster.ready_at is None:
-        raise WrongState(_("This cluster is not ready: %(phase)s.") % {"phase": cluster.get_phase_display()})
-    if not cluster.wanted:
-        raise WrongState(_("This cluster is being removed and takes no more jobs."))
-    if cluster.terminate_at is not None:
-        end = f"{cluster.terminate_at:%Y-%m-%d %H:%M} UTC"
-        raise WrongState(
-            _("This cluster takes no new jobs: it is to be removed at %(time)s.") % {"time": end},
-            hint=_("Jobs that run may end. An owner or admin of your tenant can call the removal off."),
-        )
-    identity = SlurmIdentity.objects.filter(
-        cluster=cluster, active=True, membership__user=actor.user, membership__ended_at=None
-    ).first()
-    if identity is None:
-        raise WrongState(
-            _("Your account in this cluster is still being made."), hint=_("Try again in a few seconds.")
-        )
-    return identity
+    return _send(actor, submission, request, view)
 
 
 def _same_cluster(known: Submission, cluster: Cluster) -> Submission:
@@ -116,14 +97,14 @@ def _same_cluster(known: Submission, cluster: Cluster) -> Submission:
 
 
 def _record(
-    actor: Actor, user: User, identity: SlurmIdentity, draft: Draft, key: uuid.UUID
+    actor: Actor, user: User, account: Account, draft: Draft, key: uuid.UUID
 ) -> tuple[Submission, SubmitRequest]:
     """The row and its audit event, committed before anything is sent."""
-    row_id, cluster = uuid.uuid4(), identity.cluster
-    mark = short_name(row_id)
-    request, origins = requests.build(draft, identity=identity, mark=mark)
+    row_id, identity = uuid.uuid4(), account.identity
+    cluster, mark = identity.cluster, short_name(row_id)
+    request, origins = requests.assemble(draft, account=identity.name, home=account.home, mark=mark)
     with command("job.submitted", actor=actor, tenant=cluster.tenant) as done:
-        submission = Submission.objects.create(
+        submission = Submission(
             id=row_id,
             tenant=cluster.tenant,
             cluster=cluster,
@@ -138,12 +119,13 @@ def _record(
             sealed_environment=requests.seal_environment(request),
             sent_at=clock.now(),
         )
+        submission.save(force_insert=True)
         done.target = submission
         done.detail = {"cluster": cluster.name, "name": request.name, "partition": request.partition}
     return submission, request
 
 
-def _send(actor: Actor, submission: Submission, request: SubmitRequest) -> Submission:
+def _send(actor: Actor, submission: Submission, request: SubmitRequest, view: ClusterView) -> Submission:
     try:
         with translation.override("en"):  # what is kept of a refusal is English
             result = outside.submit(submission.identity, request)
@@ -163,7 +145,7 @@ def _send(actor: Actor, submission: Submission, request: SubmitRequest) -> Submi
     except ValueError as error:  # the client sends nothing that kills slurmrestd, whatever a form let through
         _refuse(actor, submission, str(error))
         raise BadInput(str(error), fields={"": str(error)}) from error
-    return _accept(actor, submission, result)
+    return _accept(actor, submission, request, result, view)
 
 
 def _refuse(actor: Actor, submission: Submission, reason: str) -> None:
@@ -180,23 +162,29 @@ def _beside_its_field(error: errors.SlurmRefused) -> BadInput:
     return BadInput(_("Slurm refused the job. Nothing was submitted."), fields={field: said})
 
 
-def _accept(actor: Actor, submission: Submission, result: SubmitResult) -> Submission:
-    """Keep the id first; the job's row comes from one look, else from what we know."""
-    message = " ".join(result.warnings)[:2000]
+def _accept(
+    actor: Actor, submission: Submission, request: SubmitRequest, result: SubmitResult, view: ClusterView
+) -> Submission:
+    """Keep the id, and a row of what was sent; the observer is asked to look and completes it."""
+    answered_at = clock.now()
     with command(
         "job.accepted", actor=actor, target=submission, detail={"slurm_job_id": result.job_id}
     ) as done:
+        due = turns.share(submission.cluster_id)
+        job, topics = row_of(submission, request, result.job_id, view, answered_at=answered_at)
         _move(
             submission,
             SubmissionState.ACCEPTED,
             slurm_job_id=result.job_id,
-            message=message,
-            answered_at=clock.now(),
+            job=job,
+            message=" ".join(result.warnings)[:2000],
+            answered_at=answered_at,
         )
-        done.publish(_topic(submission))
-    submission.job = see_job(submission.identity, result.job_id) or _placeholder(submission, result.job_id)
-    submission.save(update_fields=["job"])
-    poke(submission.cluster)
+        done.publish(_topic(submission), *topics)
+    if due is None or due > answered_at:
+        poke(submission.cluster)
+    else:
+        note_acted(submission.cluster_id)
     return submission
 
 
@@ -210,34 +198,6 @@ def see_job(identity: SlurmIdentity, job_id: int) -> Job | None:
     save_records(identity.cluster, records, looked_at=looked_at, complete=False)
     rows = Job.objects.filter(cluster_id=identity.cluster_id, slurm_job_id=job_id, identity=identity)
     return rows.order_by("-submit_time").first()
-
-
-def _placeholder(submission: Submission, job_id: int) -> Job:
-    """A row for a job that Slurm took and nobody could look at yet; found again by id and mark."""
-    known = Job.objects.filter(
-        cluster_id=submission.cluster_id, slurm_job_id=job_id, mark=submission.mark
-    ).first()
-    if known is not None:
-        return known
-    asked = submission.request
-    job = Job.objects.create(
-        tenant_id=submission.tenant_id,
-        cluster_id=submission.cluster_id,
-        identity=submission.identity,
-        owner=submission.user,
-        slurm_job_id=job_id,
-        name=asked.get("name", ""),
-        user_name=submission.identity.name,
-        partition=asked.get("partition", ""),
-        state="PENDING",
-        submit_time=submission.sent_at,
-        working_directory=asked.get("working_directory", ""),
-        comment=asked.get("comment", ""),
-        mark=submission.mark,
-        observed_at=submission.sent_at,
-    )
-    JobEvent.objects.create(job=job, at=submission.sent_at, state=job.state)
-    return job
 
 
 def _move(submission: Submission, to: SubmissionState, **columns: object) -> None:

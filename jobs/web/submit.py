@@ -19,7 +19,7 @@ from jobs.models import Submission
 from jobs.observer.pace import note_watched
 from jobs.parsing.refusal import Refusal
 from jobs.parsing.script import parse_upload
-from jobs.services import describe, requests, submissions
+from jobs.services import accounts, describe, requests, submissions
 from jobs.services.amounts import amounts_of
 from jobs.services.capacity import ClusterView, view_of
 from jobs.services.drafts import FROM_FORM, DraftRefused, Typed, read_draft
@@ -55,7 +55,7 @@ def job_new(request: TenantRequest, pk: uuid.UUID) -> HttpResponse:
     require_slurm(cluster)
     view = view_of(cluster)
     if request.method != "POST":
-        submissions.identity_of(request.actor, cluster)  # says why not before anything is typed
+        accounts.identity_of(request.actor, cluster)  # says why not before anything is typed
         note_watched([cluster.pk])
         form = JobForm(view, initial=_initial(request))
         return _page(request, cluster, view, form)

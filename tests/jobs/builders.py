@@ -233,7 +233,8 @@ def make_submission(
     identity = identity_for(cluster, user)
     row_id = uuid.uuid4()
     draft = read_draft(Typed(fields={"name": "train-7b", **fields}, script=SCRIPT), view_of(cluster))
-    request, origins = requests.build(draft, identity=identity, mark=short_name(row_id))
+    home = f"{HOMES}/{identity.name}"
+    request, origins = requests.assemble(draft, account=identity.name, home=home, mark=short_name(row_id))
     return Submission.objects.create(
         id=row_id,
         tenant_id=cluster.tenant_id,
