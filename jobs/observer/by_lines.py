@@ -38,7 +38,7 @@ def by_lines(cluster: Cluster, memory: Memory, gateway: SlurmGateway, lines: Ite
         _save(cluster, whole, batch, seen, looked_at)
     end_missing(cluster, seen, looked_at)
     ask(cluster, whole, gateway, most=MOST_ASKED)
-    resolve_submissions(cluster, looked_at=looked_at, complete=True)
+    resolve_submissions(cluster, looked_at=looked_at, complete=True, answers_since=memory.answers_since)
     whole.remember(seen if len(seen) <= MOST_REMEMBERED else {}, since=began)
     whole.full_at = looked_at if is_full else whole.full_at
     whole.counts, whole.source, whole.at = (counts[False], counts[True]), CONSOLE, looked_at

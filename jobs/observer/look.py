@@ -25,6 +25,7 @@ from jobs.observer.resolve import resolve_submissions
 from jobs.observer.rows import save_records
 from jobs.observer.sources import CONSOLE, LIST, SINGLE, STATES, Memory, may_list
 from portal.lib import clock
+from portal.lib.errors import OutsideError
 from portal.lib.http import NoAnswer
 from tenants.live.topics import publish
 
@@ -56,7 +57,7 @@ def look(endpoint: SlurmEndpoint, memory: Memory, background: Executor | None = 
         cluster_id=endpoint.cluster_id, kind=IdentityKind.OBSERVER, active=True
     )
     with outside.gateway_for(observer) as gateway:
-        diag = gateway.diag()
+        diag = _diag(gateway, endpoint, memory)
         running, pending = diag.jobs_running, diag.jobs_pending
         if may_list(endpoint.cluster_id, memory, diag, started):
             source, changed = LIST, _list(endpoint, memory, gateway, diag, started)
@@ -70,6 +71,16 @@ def look(endpoint: SlurmEndpoint, memory: Memory, background: Executor | None = 
         _look_at_nodes(endpoint, memory, gateway, started, changed=changed)
     observation.note_seen(endpoint, seen_at=started, pending=pending, running=running, source=source)
     return Seen(source=source, active=bool(running or pending))
+
+
+def _diag(gateway: SlurmGateway, endpoint: SlurmEndpoint, memory: Memory) -> Diag:
+    try:
+        diag = gateway.diag()
+    except OutsideError:
+        memory.list_failed_at = None  # if a list failed just now, then not because it is long
+        raise
+    memory.note_answer(was_silent=endpoint.unreachable_since is not None)
+    return diag
 
 
 def _count(endpoint: SlurmEndpoint) -> tuple[int, int]:
@@ -107,7 +118,7 @@ def _list(
     if since is None:
         memory.full_at = started
     memory.whole.lines.clear()  # what it knew is older than the rows
-    resolve_submissions(cluster, looked_at=started, complete=True)
+    resolve_submissions(cluster, looked_at=started, complete=True, answers_since=memory.answers_since)
     return bool(changes.rows)
 
 

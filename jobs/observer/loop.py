@@ -36,6 +36,7 @@ LEASE = dt.timedelta(seconds=120)  # longer than any look: a few calls of ten se
 SWEEP_EVERY = dt.timedelta(seconds=15)
 TICK = 0.25  # seconds
 THREADS = 9  # each holds a database connection while it looks, and all share a pool of twelve
+MOST_SILENT = 2 / 3  # of the threads that wait for clusters which gave no answer last time
 BACKGROUND = 2  # long queues read at a time, beside the looks
 
 
@@ -56,6 +57,7 @@ class Observer:
         self._threads = threads
         self._memories: dict[uuid.UUID, Memory] = {}
         self._busy: dict[int, Future[None]] = {}
+        self._silent: set[int] = set()  # of these the clusters that gave no answer last time
         self._swept_at: dt.datetime | None = None
         self._pause = TICK  # until the next step: at most until the next look
 
@@ -73,14 +75,23 @@ class Observer:
         self._background.shutdown(wait=True, cancel_futures=True)
 
     def step(self) -> int:
-        """Start a look at each cluster that is due; returns how many were started."""
+        """Start a look at each cluster that is due; returns how many were started.
+
+        However many are silent, threads are left for those that answer.
+        """
         self._sweep()
         self._busy = {key: future for key, future in self._busy.items() if not future.done()}
+        self._silent &= self._busy.keys()
         started = 0
-        for endpoint_id in self._due()[: max(0, self._threads - len(self._busy))]:
+        for endpoint_id, failures in self._due():
+            if len(self._busy) >= self._threads:
+                break
+            if failures and len(self._silent) >= max(1, int(self._threads * MOST_SILENT)):
+                continue
             claimed = claim(endpoint_id)
             if claimed is not None:
                 self._busy[endpoint_id] = self._pool.submit(self._look, claimed)
+                self._silent |= {endpoint_id} if failures else set()
                 started += 1
         return started
 
@@ -96,13 +107,14 @@ class Observer:
             give_up_on_removed_clusters()
             self._swept_at = now
 
-    def _due(self) -> list[int]:
+    def _due(self) -> list[tuple[int, int]]:
+        """(key, how often it failed since it answered)."""
         now = clock.now()
         soon = due(now + dt.timedelta(seconds=TICK)).exclude(pk__in=list(self._busy))
-        rows = list(soon.values_list("pk", "next_observe_at"))
-        waits = [(at - now).total_seconds() for _, at in rows if at is not None and at > now]
+        rows = list(soon.values_list("pk", "failures", "next_observe_at"))
+        waits = [(at - now).total_seconds() for _, _, at in rows if at is not None and at > now]
         self._pause = min([TICK, *waits])
-        return [key for key, at in rows if at is None or at <= now]
+        return [(key, failures) for key, failures, at in rows if at is None or at <= now]
 
     def _look(self, claimed: Claim) -> None:
         close_old_connections()
@@ -110,7 +122,7 @@ class Observer:
             observe(claimed, self._memories, self._background)
         except Exception:  # a bug with one cluster must not stop the others
             log.exception("observer.look_failed", endpoint=claimed.endpoint_id)
-            release(claimed, pace.LONGEST_PAUSE)
+            release(claimed, pace.AFTER_A_BUG)
         finally:
             connection.close()
 
@@ -166,8 +178,9 @@ def observe(claimed: Claim, memories: dict[uuid.UUID, Memory], background: Execu
             tell_pages(endpoint)
         if isinstance(error, errors.VersionGone):
             rediscover(endpoint)
-        watched = pace.is_watched(endpoint.cluster_id)
-        release(claimed, pace.pause(endpoint.failures + 1, watched=watched))
+        was_active = bool(endpoint.jobs_pending or endpoint.jobs_running)
+        usual = pace.interval(endpoint.cluster_id, active=was_active)
+        release(claimed, pace.pause(endpoint.failures + 1, longest=usual))
         return
     if endpoint.unreachable_since is not None:
         tell_pages(endpoint)

@@ -14,15 +14,19 @@ from portal.lib import clock
 from tenants.live.topics import Topic, publish
 
 SENDER_DIED = dt.timedelta(seconds=40)  # a request has a deadline of ten
-STILL_ON_THE_WAY = dt.timedelta(seconds=20)  # slurmrestd may hold a submit so long before Slurm has it
+# slurmrestd may hold a submit so long before Slurm has it; one that hung reads it when it goes on
+STILL_ON_THE_WAY = dt.timedelta(seconds=20)
 FORGOTTEN = dt.timedelta(seconds=240)  # less than MinJobAge: until then a job that ended is still listed
 SOUGHT_FOR = dt.timedelta(days=1)
 CLOCKS = dt.timedelta(minutes=2)  # how far Slurm's clock may be from ours
 
 
-def resolve_submissions(cluster: Cluster, *, looked_at: dt.datetime, complete: bool) -> None:
+def resolve_submissions(
+    cluster: Cluster, *, looked_at: dt.datetime, complete: bool, answers_since: dt.datetime | None = None
+) -> None:
     """After a look that began at `looked_at` was saved: settle what can be settled.
 
+    `answers_since`: when the cluster came back from its last silence, where there was one.
     A submit that turns up late is still found when it was said not to have arrived.
     """
     sought = Q(state=SubmissionState.CHECKING) | Q(
@@ -36,7 +40,7 @@ def resolve_submissions(cluster: Cluster, *, looked_at: dt.datetime, complete: b
         elif submission.state == SubmissionState.SENDING:
             _settle(submission, SubmissionState.CHECKING, words.PORTAL_STOPPED)
         elif submission.state == SubmissionState.CHECKING and complete:
-            _settle_absence(submission, looked_at)
+            _settle_absence(submission, looked_at, answers_since or submission.sent_at)
 
 
 def give_up_on_removed_clusters() -> None:
@@ -77,11 +81,10 @@ def accept_found(submission: Submission, job: Job) -> None:
             _publish(submission)
 
 
-def _settle_absence(submission: Submission, looked_at: dt.datetime) -> None:
-    age = looked_at - submission.sent_at
-    if age < STILL_ON_THE_WAY:
+def _settle_absence(submission: Submission, looked_at: dt.datetime, answers_since: dt.datetime) -> None:
+    if looked_at - max(submission.sent_at, answers_since) < STILL_ON_THE_WAY:
         return
-    if age <= FORGOTTEN:
+    if looked_at - submission.sent_at <= FORGOTTEN:
         _settle(
             submission,
             SubmissionState.ABSENT,

@@ -25,6 +25,7 @@ from django.db.models import Q
 
 from clusters.clients.slurmrest.models import Diag
 from jobs.models import ACTIVE_STATES, Job
+from portal.lib import clock
 
 LIST: Final = "list"
 CONSOLE: Final = "console"
@@ -83,11 +84,22 @@ class Memory:
     node_names: frozenset[str] = frozenset()  # as last listed
     partitions_at: dt.datetime | None = None
     list_failed_at: dt.datetime | None = None
+    silent: bool = False  # the last look failed
+    answers_since: dt.datetime | None = None  # after the last silence; None: as long as is remembered
     whole: Whole = field(default_factory=Whole)
 
     def forget_list(self) -> None:
         """After a failure: whatever was known of "unchanged since" is worth nothing."""
         self.req_time = self.full_at = self.nodes_at = self.partitions_at = None
+        self.silent = True
+
+    def note_answer(self, *, was_silent: bool) -> None:
+        """The controller answers; `was_silent`: an observer had found that it did not."""
+        if self.silent or was_silent:
+            self.answers_since = clock.now()
+            # what is known of the queue as a whole is as old as the silence, and a new slurmctld counts anew
+            self.whole.tried_at, self.whole.doings = None, ()
+        self.silent = False
 
     def note_records(self, records: int, diag: Diag) -> None:
         """A complete source had so many."""

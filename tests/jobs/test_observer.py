@@ -126,6 +126,19 @@ def test_a_requeued_job_stays_one_row(slurm: FakeSlurm, cluster: Cluster) -> Non
     assert list(job.events.values_list("state", flat=True)) == ["RUNNING", "PENDING"]
 
 
+@case("U15")
+@pytest.mark.parametrize("other", [{"user_name": "fhbob1"}, {"comment": "[fh:abcdefghij24]"}])
+def test_a_requeued_job_that_has_an_old_number_is_not_the_old_job(
+    slurm: FakeSlurm, cluster: Cluster, other: dict[str, str]
+) -> None:
+    own = {"user_name": "fhalice1", "comment": "[fh:abcdefghij23]"}
+    slurm.add(job_id=7, state="RUNNING", submit_time=slurm.now() - 500, **own)
+    look_at(cluster)
+    slurm.add(job_id=7, submit_time=slurm.now(), restarts=1, **(own | other))
+    look_at(cluster)
+    assert list(Job.objects.order_by("submit_time").values_list("state", flat=True)) == ["ENDED", "PENDING"]
+
+
 def test_a_look_never_overwrites_what_was_seen_later(slurm: FakeSlurm, alice: User, cluster: Cluster) -> None:
     job = make_job(cluster, alice, state="CANCELLED", observed_at=clock.now() + dt.timedelta(seconds=5))
     slurm.add(job_id=job.slurm_job_id, state="RUNNING", submit_time=int(job.submit_time.timestamp()))
@@ -309,15 +322,74 @@ def test_after_an_upgrade_the_best_version_left_is_asked_for_and_remembered(clus
 
 @case("U16")
 def test_the_pauses_grow_and_a_good_answer_ends_them(slurm: FakeSlurm, cluster: Cluster) -> None:
-    pauses = [pace.pause(failures).total_seconds() for failures in range(1, 12)]
-    assert pauses[0] < 3 < pauses[3] < 60 < pauses[8]
-    assert max(pauses) <= 360
+    pauses = [pace.pause(failures, longest=pace.IDLE).total_seconds() for failures in range(1, 12)]
+    assert pauses[0] < 3 < pauses[2] < 10 < pauses[4]
+    for longest in (pace.WATCHED, pace.BUSY, pace.IDLE):
+        assert all(pace.pause(failures, longest=longest) <= longest for failures in range(1, 12))
     SlurmEndpoint.objects.filter(cluster=cluster).update(
         failures=5, unreachable_since=clock.now(), trouble="x"
     )
     look_at(cluster)
     seen = endpoint_of(cluster)
     assert (seen.failures, seen.unreachable_since, seen.trouble) == (0, None, "")
+
+
+@case("U16")
+@pytest.mark.parametrize(
+    ("watched", "running", "usual"),
+    [(True, 1, pace.WATCHED), (True, 0, pace.BUSY), (False, 1, pace.BUSY), (False, 0, pace.IDLE)],
+)
+def test_a_silent_cluster_is_looked_at_as_soon_as_if_it_answered(
+    slurm: FakeSlurm, cluster: Cluster, watched: bool, running: int, usual: dt.timedelta
+) -> None:
+    if watched:
+        pace.note_watched([cluster.pk])
+    slurm.fault = errors.NotReachable()
+    now = clock.now()
+    SlurmEndpoint.objects.filter(cluster=cluster).update(
+        failures=9, unreachable_since=now, jobs_running=running
+    )
+    with time_machine.travel(now, tick=False):
+        claimed = claim(cluster.slurm.pk)
+        assert claimed is not None
+        observe(claimed, {})
+        due_at = endpoint_of(cluster).next_observe_at
+    assert due_at is not None
+    assert usual * 0.7 < due_at - now <= usual
+
+
+@case("U16")
+@pytest.mark.django_db(transaction=True)
+def test_silent_clusters_leave_threads_for_those_that_answer(
+    tenant: Tenant, slurm: FakeSlurm, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    go_on, looked = threading.Event(), []
+    silent = [make_slurm_cluster(tenant, name=f"silent-{number}", nodes=1) for number in range(2)]
+    long_ago = clock.now() - dt.timedelta(minutes=1)
+    SlurmEndpoint.objects.filter(cluster__in=silent).update(failures=3, next_observe_at=long_ago)
+
+    def hang(endpoint: SlurmEndpoint, *_: object) -> Seen:
+        looked.append(endpoint.cluster.name)
+        if endpoint.failures:
+            go_on.wait(20)
+        return Seen(LIST, active=True)
+
+    monkeypatch.setattr(loop, "look", hang)
+    observer = Observer(threads=2)
+    try:
+        assert observer.step() == 1, "silent ones wait for each other"
+        well = make_slurm_cluster(tenant, name="well", nodes=1)
+        SlurmEndpoint.objects.filter(cluster=well).update(next_observe_at=clock.now())
+        assert observer.step() == 1
+        assert observer.step() == 0
+    finally:
+        go_on.set()
+        observer.wait()
+    assert sorted(looked)[1:] == ["well"]
+    assert observer.step() == 1, "then it is the turn of the other one"
+    observer.wait()
+    assert len(set(looked)) == 3
+    connection.close()
 
 
 def test_one_observer_at_a_time_looks_at_a_cluster(cluster: Cluster) -> None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import datetime as dt
 
 import pytest
+import time_machine
 
-from clusters.models import Cluster
+from clusters.models import Cluster, SlurmEndpoint
 from jobs.models import Job, Submission
+from jobs.observer.look import Memory, look
 from jobs.observer.resolve import resolve_submissions
 from portal.lib import clock
 from portal.lib.types import JSONDict
@@ -15,6 +17,7 @@ from tenants.models import Role, User
 from tests.builders import make_member, make_tenant
 from tests.cases import case
 from tests.jobs.builders import make_job, make_slurm_cluster, make_submission
+from tests.jobs.fakes import FakeSlurm
 
 pytestmark = pytest.mark.django_db
 
@@ -78,6 +81,38 @@ def test_absence_is_said_only_when_it_is_proved(
     alice: User, cluster: Cluster, after: float, complete: bool, state: str
 ) -> None:
     assert resolve(make_submission(cluster, alice), after=after, complete=complete).state == state
+
+
+@case("U10", "U16")
+@pytest.mark.parametrize(("back_for", "state"), [(0, "checking"), (19, "checking"), (21, "absent")])
+def test_what_a_cluster_was_sent_before_it_fell_silent_may_still_be_done(
+    alice: User, cluster: Cluster, back_for: float, state: str
+) -> None:
+    submission = make_submission(cluster, alice)
+    looked_at = submission.sent_at + dt.timedelta(seconds=120)
+    resolve_submissions(
+        cluster,
+        looked_at=looked_at,
+        complete=True,
+        answers_since=looked_at - dt.timedelta(seconds=back_for),
+    )
+    submission.refresh_from_db()
+    assert submission.state == state
+
+
+@case("U10", "U16")
+def test_the_first_looks_after_a_silence_say_of_no_submit_that_it_did_not_arrive(
+    slurm: FakeSlurm, alice: User, cluster: Cluster
+) -> None:
+    submission, memory, began = make_submission(cluster, alice), Memory(), clock.now()
+    SlurmEndpoint.objects.filter(cluster=cluster).update(unreachable_since=began)
+    seen = []
+    for seconds in (120, 123, 139, 141):
+        with time_machine.travel(began + dt.timedelta(seconds=seconds), tick=False):
+            look(SlurmEndpoint.objects.select_related("cluster").get(cluster=cluster), memory)
+        submission.refresh_from_db()
+        seen.append(submission.state)
+    assert seen == ["checking", "checking", "checking", "absent"]
 
 
 def test_a_submit_that_turns_up_late_is_found(alice: User, cluster: Cluster) -> None:

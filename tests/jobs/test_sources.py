@@ -264,6 +264,35 @@ def test_a_list_that_took_too_long_is_not_asked_for_again_at_once(
     assert queue.look(after=700) == LIST
 
 
+@case("U16")
+def test_a_list_that_failed_since_the_cluster_fell_silent_is_not_too_long(
+    queue: Queue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    queue.slurm.counts = (600, 0)
+
+    def jobs(**_how: object) -> None:
+        raise errors.NotReachable from NoAnswer("TooSlow", "too slow", timed_out=True)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(queue.slurm, "jobs", jobs)
+        with pytest.raises(errors.NotReachable):
+            queue.look()
+    queue.slurm.fault = errors.NotReachable()
+    with pytest.raises(errors.NotReachable):
+        queue.look()
+    queue.slurm.fault = None
+    assert queue.look() == LIST
+
+
+@case("U16")
+def test_a_long_queue_is_read_as_a_whole_at_once_after_a_silence(queue: Queue) -> None:
+    queue.slurm.add(job_id=7)
+    assert (queue.look(), states()) == (CONSOLE, {7: "PENDING"})
+    SlurmEndpoint.objects.filter(cluster=queue.cluster).update(unreachable_since=clock.now())
+    queue.slurm.change(7, state="RUNNING", start_time=queue.slurm.now())
+    assert (queue.look(after=1), states()) == (CONSOLE, {7: "RUNNING"})
+
+
 @case("U10")
 def test_a_lost_submit_is_settled_by_the_lines_too(queue: Queue, alice: User) -> None:
     there, lost = (make_submission(queue.cluster, alice) for _ in range(2))
