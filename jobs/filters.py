@@ -12,12 +12,12 @@ from django.http import QueryDict
 from django.utils.dateparse import parse_date, parse_datetime
 from django.utils.translation import gettext_lazy as _
 
-from jobs.models import ENDED_STATES
+from jobs.models import AT_WORK_STATES, ENDED_STATES
 from portal.lib.types import Words
 
 LONGEST_TEXT = 255
 MOST_COLUMNS = 6  # beside the name: a table has at most seven at 1280 px
-AT_WORK = ("RUNNING", "COMPLETING", "SUSPENDED")
+AT_WORK = AT_WORK_STATES
 WAITING = ("PENDING",)
 STATES: Mapping[str, tuple[str, ...]] = {
     "running": AT_WORK,

@@ -10,12 +10,13 @@ from jobs.models.indexes import NAME_SORTED
 from jobs.models.job import Job
 from jobs.models.offer import Inventory, Partition
 from jobs.models.saved_view import SavedView
-from jobs.models.states import ACTIVE_STATES, ENDED_STATES, TELLING_ORDER, JobState
+from jobs.models.states import ACTIVE_STATES, AT_WORK_STATES, ENDED_STATES, TELLING_ORDER, JobState
 from jobs.models.submission import Submission, SubmissionState
 from jobs.notify.models import JobNotice, JobSubscription
 
 __all__ = [
     "ACTIVE_STATES",
+    "AT_WORK_STATES",
     "ENDED_STATES",
     "NAME_SORTED",
     "TELLING_ORDER",

@@ -6,10 +6,11 @@ from django.db import models
 from django.db.models import F, Q, Value
 from django.db.models.functions import Coalesce, Left
 
-from jobs.models.states import ACTIVE_STATES, ENDED_STATES
+from jobs.models.states import ACTIVE_STATES, AT_WORK_STATES, ENDED_STATES
 
 NAME_SORTED = 64  # characters by which lists are sorted: an index holds no more than 2,704 bytes of a row
 _ACTIVE_LINE = Q(is_line=True, line_state__in=ACTIVE_STATES)
+_LINE_AT_WORK = Q(is_line=True, line_state__in=AT_WORK_STATES)
 _ENDED_LINE = Q(is_line=True, line_state__in=ENDED_STATES)
 _NEWEST = ("-submit_time", "-id")
 # One for each way in which a list of lines is read, so that its last page costs what the first does.
@@ -19,6 +20,9 @@ _LINE_INDEXES = [
     models.Index(fields=["owner", *_NEWEST], name="lines_active_by_owner", condition=_ACTIVE_LINE),
     models.Index(fields=["owner", *_NEWEST], name="lines_ended_by_owner", condition=_ENDED_LINE),
     models.Index(fields=["cluster", *_NEWEST], name="lines_active_by_cluster", condition=_ACTIVE_LINE),
+    # what is at work comes first, and may be none among very many that wait
+    models.Index(fields=["tenant", *_NEWEST], name="lines_at_work_by_tenant", condition=_LINE_AT_WORK),
+    models.Index(fields=["cluster", *_NEWEST], name="lines_at_work_by_cluster", condition=_LINE_AT_WORK),
     models.Index(
         fields=["tenant", "partition", *_NEWEST], name="lines_by_partition", condition=Q(is_line=True)
     ),
@@ -75,6 +79,11 @@ JOB_INDEXES = [
         fields=["owner", "-submit_time", "-id"],
         name="jobs_active_by_owner",
         condition=Q(state__in=ACTIVE_STATES),
+    ),
+    models.Index(
+        fields=["tenant", "-submit_time", "-id"],
+        name="jobs_at_work_by_tenant",
+        condition=Q(state__in=AT_WORK_STATES),
     ),
     *_LINE_INDEXES,
 ]

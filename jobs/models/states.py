@@ -26,6 +26,7 @@ class JobState(models.TextChoices):
 
 
 ACTIVE_STATES = ("PENDING", "RUNNING", "SUSPENDED", "COMPLETING")
+AT_WORK_STATES = ("RUNNING", "COMPLETING", "SUSPENDED")
 ENDED_STATES = tuple(state.value for state in JobState if state.value not in ACTIVE_STATES)
 # Of several tasks the most telling state: what is at work, what waits, then how they ended, the worst first.
 TELLING_ORDER = (
