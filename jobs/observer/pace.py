@@ -19,12 +19,11 @@ JUST_ACTED = dt.timedelta(seconds=1)  # somebody submitted or cancelled here a m
 WATCHED = dt.timedelta(seconds=3)
 BUSY = dt.timedelta(seconds=15)
 IDLE = dt.timedelta(seconds=60)
-LONGEST_PAUSE = dt.timedelta(minutes=5)
+AFTER_A_BUG = dt.timedelta(minutes=5)
 ACTED_FOR = 15  # seconds
 ACTED_AGAIN = 3.0  # seconds
 MOST_ACTED = 1000  # clusters
 WATCHED_FOR = 90  # seconds; a live region asks every 30
-WATCHED_PAUSE = dt.timedelta(seconds=15)  # at most, after failures, where somebody looks at the page
 MOST_WATCHED = 500  # jobs of one cluster
 _acted_said: dict[uuid.UUID, float] = {}  # by this process
 
@@ -39,19 +38,14 @@ def interval(cluster_id: uuid.UUID, *, active: bool) -> dt.timedelta:
     return BUSY if watched else IDLE
 
 
-def pause(failures: int, *, watched: bool = False) -> dt.timedelta:
-    """The growing pause after a failed look: 2, 4, 8 seconds and so on up to five minutes, with jitter.
+def pause(failures: int, *, longest: dt.timedelta) -> dt.timedelta:
+    """The growing pause after a failed look: 2, 4, 8 seconds and so on, with jitter.
 
-    Where somebody waits for the cluster's return it stays short.
+    It is never longer than that after a good look: who comes back is seen within one, and before Slurm
+    forgets how jobs ended.
     """
-    longest = WATCHED_PAUSE if watched else LONGEST_PAUSE
     seconds = min(longest.total_seconds(), 2.0 ** min(failures, 12))
-    return dt.timedelta(seconds=seconds * random.uniform(0.8, 1.2))  # noqa: S311  # no secret
-
-
-def is_watched(cluster_id: uuid.UUID) -> bool:
-    """Whether somebody has a page of the cluster open."""
-    return _flag(_watched(cluster_id))
+    return dt.timedelta(seconds=seconds * random.uniform(0.8, 1.0))  # noqa: S311  # no secret
 
 
 def poke(cluster: Cluster) -> None:

@@ -123,7 +123,14 @@ class _Rows:
             return None
         requeued = record.restarts > latest.restarts
         marked = bool(columns["mark"]) and latest.mark == columns["mark"] and latest.is_active
-        return latest if requeued or marked else None
+        return latest if (requeued or marked) and _may_be_one(latest, columns) else None
+
+
+def _may_be_one(row: Job, columns: JSONDict) -> bool:
+    """A requeue changes neither whose job it is nor its mark; the next job of its number has others."""
+    marks = {row.mark, columns["mark"]} - {""}
+    users = {row.user_name, columns["user_name"]} - {"", "nobody"}  # of an account that is no unix user
+    return len(marks) < 2 and len(users) < 2
 
 
 def _owners(cluster: Cluster) -> dict[str, SlurmIdentity]:
