@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 import sys
 import tempfile
-import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import django
@@ -16,15 +16,15 @@ import django
 django.setup()
 
 # Models may be imported only after Django is set up, which the line above does.
+from django.db import connection  # noqa: E402
 from django.test import Client  # noqa: E402
 from django.urls import reverse  # noqa: E402
 
-from clusters.clients.slurmrest.client import RestGateway  # noqa: E402
 from clusters.models import SlurmEndpoint  # noqa: E402
-from jobs import outside  # noqa: E402
-from jobs.observer.look import LIST, look  # noqa: E402
+from jobs.models import Job  # noqa: E402
+from jobs.observer.look import look  # noqa: E402
 from jobs.observer.sources import Memory  # noqa: E402
-from tests.bench import live, machine, queue_browser, queue_submits  # noqa: E402
+from tests.bench import live, queue_browser, queue_submits, world  # noqa: E402
 from tests.bench.queue import SIZES  # noqa: E402
 from tests.bench.table import percentile  # noqa: E402
 from tests.builders import sign_in  # noqa: E402
@@ -32,8 +32,10 @@ from tests.clusters import fakes  # noqa: E402
 from tests.jobs.long_queue import LongQueue, long_queue  # noqa: E402
 
 PAGES = 30
-PATIENCE = 600.0  # seconds for the whole list of a long queue
+LOOKS = 5
+MOST_REPEATED = 20_000  # jobs: a list of more is asked for once
 Figures = dict[str, dict[int, str]]
+Note = Callable[[str, str], None]
 
 
 def main(port: int, result: Path) -> None:
@@ -58,72 +60,119 @@ def _at(queue: LongQueue, size: int, port: int, figures: Figures) -> None:
         figures.setdefault(label, {})[size] = value
         sys.stderr.write(f"  {size:,}: {label}: {value}\n")
 
-    _looks(queue, note)
-    note("first page of the queue from our store, p50 ms", f"{_page(queue):.0f}")
-    began = time.perf_counter()
-    queue.lab.command("squeue", "--noheader", "-o", "%i %T %u %P %r")
-    note("the same by squeue -o, ms", f"{(time.perf_counter() - began) * 1000:.0f}")
-    for label, value in queue_browser.measure(queue, port):
-        note(label, value)
+    note("load average of the machine at the beginning", f"{os.getloadavg()[0]:.1f}")
+    look(_endpoint(queue), Memory())  # rows of what is new are made once
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE")  # as PostgreSQL does by itself within a minute, but for the bench's
+    page = _page(queue)
+    note("(a) first page of the queue from our store, p50 ms", f"{percentile(page, 0.5):.0f}")
+    note("(a) the same, p95 ms", f"{percentile(page, 0.95):.0f}")
+    squeue = _timed(3, lambda: queue.lab.command("squeue", "--noheader", "-o", "%i %T %u %P %r"))
+    note("(a) squeue -o, ms", f"{percentile(squeue, 0.5) * 1000:.0f}")
+    passed, bare = _compared(queue, size, note)
+    _quick(queue, note)
+    note("(b) the pass that compares everything, by the bare list", f"{passed / bare:.2f}")
+    if size in (SIZES[0], SIZES[-1]):
+        for label, value in queue_browser.measure(queue, port):
+            note(label, value)
 
 
-def _looks(queue: LongQueue, note: Callable[[str, str], None]) -> None:
-    """The observer's look by the source that it chooses, then the bare list, once each."""
-    memory = Memory()
-    endpoint = SlurmEndpoint.objects.select_related("cluster__site").get(cluster=queue.cluster)
-    look(endpoint, memory)  # rows of what is new are made once
-    fresh = Memory()
-    with _peak() as peak:
+def _compared(queue: LongQueue, size: int, note: Note) -> tuple[float, float]:
+    """Seconds of a pass that compares every job, and of the bare list; each in processes of their own."""
+    times = 3 if size <= MOST_REPEATED else 1
+    passes = [_child(queue, "pass") for _ in range(3)]
+    passed = percentile([one["seconds"] for one in passes], 0.5)
+    note("(b) a pass that compares everything, s", f"{passed:.2f}")
+    note("(b) of it the observer's own processor time, s", f"{min(one['processor'] for one in passes):.2f}")
+    note("(b) its memory, MiB", f"{passes[0]['mib']:.0f}")
+    lists = [_child(queue, "list") for _ in range(times)]
+    loaded = percentile([one["download"] for one in lists], 0.5)
+    parsed = percentile([one["parse"] for one in lists], 0.5)
+    ours = percentile([one["ours"] for one in lists], 0.5)
+    note(
+        "(a, b) one GET /jobs, downloaded and parsed into a typed msgspec struct, s", f"{loaded + parsed:.2f}"
+    )
+    note("(b) of it the parse, s", f"{parsed:.2f}")
+    note("(b) its memory, MiB", f"{lists[0]['mib']:.0f}")
+    note("(b) the same list by us, downloaded and compared with all rows, s", f"{loaded + ours:.2f}")
+    note("(b) memory of that, MiB", f"{lists[0]['mib_ours']:.0f}")
+    note("(b) the list by us, by the bare list", f"{(loaded + ours) / (loaded + parsed):.2f}")
+    return passed, loaded + parsed
+
+
+def _child(queue: LongQueue, what: str) -> dict[str, float]:
+    account = queue.lab.members[0].name
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.bench.queue_child", what, queue.lab.url, account],
+        cwd=world.ROOT,
+        input=queue.lab.token(account),
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    )
+    figures: dict[str, float] = json.loads(done.stdout)
+    return figures
+
+
+def _quick(queue: LongQueue, note: Note) -> None:
+    """Looks of one observer that goes on: with one job changed, and with none."""
+    endpoint, memory = _endpoint(queue), Memory()
+    look(endpoint, memory)
+    number = Job.objects.filter(cluster=queue.cluster, state="PENDING").values_list(
+        "slurm_job_id", flat=True
+    )[0]
+    words = iter(range(LOOKS))
+
+    def change() -> None:
+        queue.lab.command("scontrol", "update", f"jobid={number}", f"comment=look {next(words)}")
+        time.sleep(1.1)  # slurmctld counts whole seconds
+        memory.whole.tried_at = None
+
+    source = ""
+
+    def again() -> None:
+        nonlocal source
+        memory.whole.tried_at = None  # the whole queue is due in each
+        source = look(endpoint, memory).source
+
+    changed = _timed(3, again, before=change)
+    again()  # what the last change left to do is done
+    time.sleep(1.1)
+    again()
+    note("(b) source", source)
+    note("(b) a pass when one job changed, ms", f"{percentile(changed, 0.5) * 1000:.0f}")
+    unchanged = percentile(_timed(LOOKS, again), 0.5)
+    note("(b) a pass when nothing changed, ms", f"{unchanged * 1000:.0f}")
+
+
+def _timed(times: int, do: Callable[[], object], *, before: Callable[[], None] | None = None) -> list[float]:
+    """Seconds of each."""
+    return list(_times(times, do, before or (lambda: None)))
+
+
+def _times(times: int, do: Callable[[], object], before: Callable[[], None]) -> Iterator[float]:
+    for _ in range(times):
+        before()
         began = time.perf_counter()
-        source = look(endpoint, fresh).source
-        taken = time.perf_counter() - began
-    note("observer: source", source)
-    note("observer: a pass that compares everything, s", f"{taken:.2f}")
-    note("observer: memory on top of that, MiB", f"{peak():.0f}")
-    began = time.perf_counter()
-    fresh.whole.tried_at = None
-    look(endpoint, fresh)
-    note("observer: a pass when nothing changed, ms", f"{(time.perf_counter() - began) * 1000:.0f}")
-    observer = queue.cluster.identities.get(kind="observer")
-    with outside.gateway_for(observer, deadline=PATIENCE) as gateway, _peak() as peak:
-        assert isinstance(gateway, RestGateway)
-        began = time.perf_counter()
-        gateway.jobs()
-        bare = time.perf_counter() - began
-    note("bare GET /jobs, downloaded and parsed, s", f"{bare:.2f}")
-    note("bare GET /jobs: memory, MiB", f"{peak():.0f}")
-    note("a pass by that", f"{taken / bare:.2f}" + ("" if source == LIST else " (another source)"))
+        do()
+        yield time.perf_counter() - began
 
 
-def _page(queue: LongQueue) -> float:
+def _endpoint(queue: LongQueue) -> SlurmEndpoint:
+    return SlurmEndpoint.objects.select_related("cluster__site").get(cluster=queue.cluster)
+
+
+def _page(queue: LongQueue) -> list[float]:
+    """Milliseconds of each."""
     tenant = queue.cluster.tenant.slug
     client = sign_in(Client(headers={"host": "127.0.0.1"}), queue.member)
     address = reverse("queue", kwargs={"tenant": tenant, "pk": queue.cluster.pk})
-    times = []
-    for _ in range(PAGES):
-        began = time.perf_counter()
+    client.get(address)
+
+    def get() -> None:
         assert client.get(address).status_code == 200
-        times.append((time.perf_counter() - began) * 1000)
-    return percentile(times, 0.5)
 
-
-class _peak:  # noqa: N801  # used as a word in `with`
-    """How much the process grew at most in the block, in MiB; call it afterwards."""
-
-    def __enter__(self) -> Callable[[], float]:
-        self._most = self._first = machine.memory_of(os.getpid())
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._sample, daemon=True)
-        self._thread.start()
-        return lambda: self._most - self._first
-
-    def __exit__(self, *_: object) -> None:
-        self._stop.set()
-        self._thread.join()
-
-    def _sample(self) -> None:
-        while not self._stop.wait(0.05):
-            self._most = max(self._most, machine.memory_of(os.getpid()))
+    return [seconds * 1000 for seconds in _timed(PAGES, get)]
 
 
 if __name__ == "__main__":

@@ -1,0 +1,123 @@
+"""One measurement in a process of its own, so that its memory is its own: arguments WHAT URL ACCOUNT.
+
+WHAT is "pass" or "list"; a token for slurmrestd comes on standard input, figures go to standard output.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import resource
+import sys
+import time
+from collections.abc import Callable
+from typing import TypeVar
+from urllib.parse import urlsplit
+
+import django
+import msgspec
+
+django.setup()
+
+# Models may be imported only after Django is set up, which the line above does.
+from clusters.clients.slurmrest.dialects import dialect_for  # noqa: E402
+from clusters.models import SlurmEndpoint  # noqa: E402
+from jobs.observer.look import look  # noqa: E402
+from jobs.observer.rows import save_records  # noqa: E402
+from jobs.observer.sources import Memory  # noqa: E402
+from portal.lib import clock  # noqa: E402
+from portal.lib.http import Answer  # noqa: E402
+
+VERSION = "v0.0.38"
+T = TypeVar("T")
+
+
+class Job(msgspec.Struct):
+    """24 fields as they stand in the answer: what a hand-written client would take."""
+
+    job_id: int
+    job_state: str
+    name: str = ""
+    user_name: str | None = None
+    partition: str = ""
+    account: str = ""
+    qos: str = ""
+    state_reason: str = ""
+    array_job_id: int | None = None
+    array_task_id: int | None = None
+    array_task_string: str | None = None
+    nodes: str = ""
+    node_count: int | None = None
+    cpus: int | None = None
+    tres_per_node: str = ""
+    time_limit: int | None = None
+    submit_time: int | None = None
+    eligible_time: int | None = None
+    start_time: int | None = None
+    end_time: int | None = None
+    exit_code: int | None = None
+    comment: str | None = None
+    current_working_directory: str = ""
+    standard_output: str = ""
+
+
+class Jobs(msgspec.Struct):
+    """The answer."""
+
+    jobs: list[Job]
+
+
+def main(what: str, url: str, account: str) -> None:
+    """Measure once."""
+    endpoint = SlurmEndpoint.objects.select_related("cluster__site").get(url=url)
+    token = sys.stdin.read()
+    figures = _pass(endpoint) if what == "pass" else _list(endpoint, account, token)
+    sys.stdout.write(json.dumps(figures))
+
+
+def _pass(endpoint: SlurmEndpoint) -> dict[str, float]:
+    """All jobs compared, by the source that the observer chooses."""
+    first = _most()
+    _, seconds, processor = _timed(lambda: look(endpoint, Memory()))
+    return {"seconds": seconds, "processor": processor, "mib": _most() - first}
+
+
+def _list(endpoint: SlurmEndpoint, account: str, token: str) -> dict[str, float]:
+    """The list of all jobs: as bare as it can be, then the same answer by the portal, rows compared."""
+    first = _most()
+    body, loaded, _ = _timed(lambda: _download(endpoint.url, account, token))
+    jobs, parsed, _ = _timed(lambda: msgspec.json.decode(body, type=Jobs).jobs)
+    figures = {"download": loaded, "parse": parsed, "mib": _most() - first, "jobs": len(jobs)}
+    del jobs
+    answer = Answer(200, "application/json", body)
+    _, seconds, _ = _timed(
+        lambda: save_records(
+            endpoint.cluster, dialect_for(VERSION).jobs(answer).jobs, looked_at=clock.now(), complete=True
+        )
+    )
+    return figures | {"ours": seconds, "mib_ours": _most() - first}
+
+
+def _download(url: str, account: str, token: str) -> bytes:
+    connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=900)
+    headers = {"X-SLURM-USER-NAME": account, "X-SLURM-USER-TOKEN": token}
+    connection.request("GET", f"/slurm/{VERSION}/jobs", headers=headers)
+    answer = connection.getresponse()
+    body = answer.read()
+    assert answer.status == 200, body[:300]
+    return body
+
+
+def _timed(do: Callable[[], T]) -> tuple[T, float, float]:
+    began, worked = time.perf_counter(), time.process_time()
+    found = do()
+    return found, time.perf_counter() - began, time.process_time() - worked
+
+
+def _most() -> float:
+    """MiB that this process had at most."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:4])
