@@ -125,6 +125,18 @@ NOT_SEEN_IN_TIME = gettext_noop(
     "It is not in Slurm's list. It was not possible to look soon enough: a short job could have come and"
     " gone. Look into its output files before you submit it again."
 )
+# what the client of slurmrestd says, which knows no languages
+_OF_THE_CLIENT = (
+    gettext_noop("The cluster's Slurm API does not answer."),
+    gettext_noop("The cluster's slurmctld does not answer."),
+    gettext_noop("The cluster's Slurm API gave no usable answer."),
+    gettext_noop("The request was sent, but it is not known whether Slurm took it."),
+    gettext_noop("Slurm could not make the change just now. Nothing was changed."),
+    gettext_noop("Slurm did not accept the portal's token."),
+    gettext_noop("Compare the cluster's JWT key and the clocks of both machines."),
+    gettext_noop("The answer took too long."),
+    gettext_noop("The connection was lost before the whole answer came."),
+)
 _NOTE = re.compile(r"Line (\d+): (.+)", re.DOTALL)
 
 

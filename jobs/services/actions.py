@@ -13,7 +13,8 @@ from jobs import outside
 from jobs.models import ACTIVE_STATES, Job
 from jobs.observer.pace import poke
 from jobs.services.submissions import see_job
-from portal.lib.errors import NotAllowed, WrongState
+from jobs.words import told
+from portal.lib.errors import NotAllowed, TemporaryError, WrongState
 from portal.lib.types import JSONDict
 from tenants.actor import Actor
 from tenants.commands import command
@@ -121,6 +122,11 @@ def asking(
         raise WrongState(
             _("Job %(job)s already ended; Slurm has forgotten it.") % {"job": job.label}
         ) from error
+    except TemporaryError as error:
+        error.message, error.hint = told(error.message), told(error.hint)
+        if isinstance(error, errors.Unclear):
+            error.hint = _("It may be done all the same. Look at the job before you ask again.")
+        raise
     finally:
         poke(job.cluster)
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import html
+
 import pytest
 from django.test import Client
 
 from clusters.clients.slurmrest import errors
 from clusters.models import Cluster
 from jobs.services.actions import cancel_job
-from portal.lib.errors import NotAllowed, WrongState
+from portal.lib.errors import NotAllowed, OutsideError, WrongState
 from portal.lib.types import JSONDict
 from tenants.models import AuditEvent, Role, Tenant, User
 from tests.builders import actor_for, make_member, sign_in
@@ -95,3 +97,34 @@ def test_the_button_cancels_and_leads_back(
     response = client.post(f"/t/aurora-lab/jobs/{job.pk}/cancel/")
     assert (response.status_code, response["Location"]) == (302, f"/t/aurora-lab/jobs/{job.pk}/")
     assert len(slurm.cancelled) == 1
+
+
+@case("U16")
+@pytest.mark.parametrize(
+    ("fault", "said", "unsaid"),
+    [
+        (errors.NotReachable(), "Clusters and running jobs are not touched", "Look at the job"),
+        (errors.Unclear(), "Look at the job before you ask again", "are not touched"),
+    ],
+    ids=["not reachable", "unclear"],
+)
+@pytest.mark.parametrize("act", ["cancel", "hold"])
+def test_whether_it_was_done_is_said_or_said_to_be_unclear(
+    client: Client,
+    slurm: FakeSlurm,
+    alice: User,
+    cluster: Cluster,
+    act: str,
+    fault: OutsideError,
+    said: str,
+    unsaid: str,
+) -> None:
+    job = make_job(cluster, alice, state="PENDING")
+    slurm.fault = fault
+    response = sign_in(client, alice).post(f"/t/aurora-lab/jobs/{job.pk}/act/{act}/")
+    assert response.status_code == 503
+    assert fault.message in html.unescape(response.content.decode())
+    assert said in response.content.decode()
+    assert unsaid not in response.content.decode()
+    slurm.fault = None
+    assert client.post(f"/t/aurora-lab/jobs/{job.pk}/act/{act}/").status_code == 302

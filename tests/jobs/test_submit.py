@@ -245,17 +245,19 @@ def test_slurms_no_stands_beside_the_field(
     assert again.status_code == 302, "the form came back with a new key"
 
 
+@pytest.mark.parametrize("fault", [errors.NotReachable(), errors.TokenRefused(), errors.TryAgain()])
 def test_a_cluster_that_does_not_answer_keeps_the_form_and_has_no_job(
-    client: Client, slurm: FakeSlurm, alice: User, cluster: Cluster
+    client: Client, slurm: FakeSlurm, alice: User, cluster: Cluster, fault: Exception
 ) -> None:
     sign_in(client, alice)
     key = form_of(client.get(address(cluster)).content.decode())
-    slurm.fault = errors.NotReachable()
+    slurm.fault = fault
     response = client.post(address(cluster), key | {"script": SCRIPT, "name": "kept"})
     page = response.content.decode()
     assert response.status_code == 503
     assert "Nothing was submitted" in page
     assert 'value="kept"' in page
+    assert Submission.objects.get().state == "refused"
     assert not Job.objects.exists()
 
 
