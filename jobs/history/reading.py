@@ -16,6 +16,7 @@ from clusters.models import Cluster, Phase, SlurmEndpoint
 from jobs.history import books
 from jobs.history.models import HistoryCursor
 from jobs.history.saving import save
+from jobs.rules import saving as rules
 from portal.lib import clock
 from portal.lib.errors import OutsideError, WrongState
 
@@ -77,8 +78,12 @@ def _read(cursor: HistoryCursor, now: dt.datetime) -> int:
     until = min(now + CLOCKS, cursor.read_until + dt.timedelta(seconds=cursor.window_seconds))
     with books.books_of(cursor.cluster.slurm) as found:
         records = merged(found.jobs(int(since.timestamp()), int(until.timestamp())))
+        is_whole = until > now
+        # what is allowed is read beside the newest jobs, not while old ones are caught up with
+        told = rules.read(found, cursor.cluster.external_name) if is_whole else None
     saved = save(cursor.cluster, records, read_at=now)
-    is_whole = until > now
+    if told is not None:
+        rules.save(cursor.cluster, told, seen_at=now)
     HistoryCursor.objects.filter(pk=cursor.pk).update(
         read_until=min(until, now),
         window_seconds=min(cursor.window_seconds * 2, LONGEST_WINDOW),

@@ -9,6 +9,7 @@ from jobs.models.event import JobEvent
 from jobs.models.indexes import NAME_SORTED
 from jobs.models.job import Job
 from jobs.models.offer import Inventory, Partition
+from jobs.models.rules import Rules, UserRule
 from jobs.models.saved_view import SavedView
 from jobs.models.states import ACTIVE_STATES, AT_WORK_STATES, ENDED_STATES, TELLING_ORDER, JobState
 from jobs.models.submission import Submission, SubmissionState
@@ -32,8 +33,10 @@ __all__ = [
     "JobTemplateVersion",
     "JobUse",
     "Partition",
+    "Rules",
     "SavedView",
     "SlurmLimit",
     "Submission",
     "SubmissionState",
+    "UserRule",
 ]

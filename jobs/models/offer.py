@@ -22,6 +22,13 @@ class Partition(models.Model):
     total_cpus = models.PositiveIntegerField(default=0)
     gpus = models.PositiveIntegerField(default=0)
     gpu_models = models.JSONField(default=list, help_text="Slurm's gres types, sorted.")
+    qos = models.CharField(
+        max_length=200, blank=True, default="", help_text="Whose limits hold for its jobs."
+    )
+    allowed_accounts = models.TextField(blank=True, default="", help_text='"a,b"; blank: all.')
+    denied_accounts = models.TextField(blank=True, default="")
+    allowed_qos = models.TextField(blank=True, default="", help_text='"a,b"; blank: all.')
+    denied_qos = models.TextField(blank=True, default="")
     observed_at = models.DateTimeField()
 
     objects = TenantQuerySet.as_manager()

@@ -12,6 +12,7 @@ from jobs.models import Partition
 _COLUMNS = (
     *("state", "is_default", "max_time_minutes", "default_time_minutes", "max_nodes", "total_nodes"),
     *("total_cpus", "gpus", "gpu_models", "observed_at"),
+    *("qos", "allowed_accounts", "denied_accounts", "allowed_qos", "denied_qos"),
 )
 
 
@@ -45,6 +46,11 @@ def _row(cluster: Cluster, record: PartitionRecord, pool: NodePool | None, seen_
         gpus=gpus,
         gpu_models=sorted(model for model in models if model),
         observed_at=seen_at,
+        qos=record.qos[:200],
+        allowed_accounts=record.allowed_accounts,
+        denied_accounts=record.denied_accounts,
+        allowed_qos=record.allowed_qos,
+        denied_qos=record.denied_qos,
     )
 
 

@@ -40,6 +40,11 @@ class PartitionView:
     gpus: int = 0
     gpu_models: tuple[str, ...] = ()
     price_per_hour: Decimal | None = None  # of one node
+    qos: str = ""  # whose limits hold for its jobs
+    allowed_accounts: tuple[str, ...] = ()  # none: all of them
+    denied_accounts: tuple[str, ...] = ()
+    allowed_qos: tuple[str, ...] = ()  # none: all of them
+    denied_qos: tuple[str, ...] = ()
 
     @property
     def title(self) -> str:
@@ -142,7 +147,16 @@ def _partition(row: Partition, nodes: list[Node], price: Decimal | None) -> Part
         gpus=row.gpus or sum(node.gpus for node in nodes),
         gpu_models=tuple(row.gpu_models),
         price_per_hour=price,
+        qos=row.qos,
+        allowed_accounts=_names(row.allowed_accounts),
+        denied_accounts=_names(row.denied_accounts),
+        allowed_qos=_names(row.allowed_qos),
+        denied_qos=_names(row.denied_qos),
     )
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(name.strip().lower() for name in text.split(",") if name.strip())
 
 
 def _max_array_size(cluster: Cluster) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from django.utils.text import format_lazy
 from django.utils.translation import gettext as _
@@ -17,6 +17,9 @@ from jobs.parsing.options.export import Export
 from jobs.parsing.refusal import Refusal
 from jobs.parsing.sbatch import Directives, Found, Problem, read_directives
 from jobs.parsing.script import Script, parse_script, parse_upload, wrap
+from jobs.rules.checks import eased
+from jobs.rules.judging import judge
+from jobs.rules.view import RulesView
 from jobs.services.capacity import ClusterView
 from jobs.services.checks import check, notes
 from portal.lib.errors import BadInput
@@ -38,6 +41,7 @@ class Typed:
     upload_name: str = ""
     environment: str = ""
     wrap: str = ""  # one command in the place of a script, as by sbatch --wrap
+    insists: bool = False  # to be sent though accounting, as last seen, speaks against it
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,14 +65,32 @@ class Draft:
 class DraftRefused(BadInput):
     """Names every problem at once; `lines` are those of the script, beside which they are shown."""
 
-    def __init__(self, fields: Mapping[str, str], *, lines: tuple[Problem, ...] = ()) -> None:
+    def __init__(
+        self, fields: Mapping[str, str], *, lines: tuple[Problem, ...] = (), may_insist: bool = False
+    ) -> None:
         super().__init__(_("Some of this cannot be sent. Nothing was submitted."), fields=fields)
         self.lines = lines
+        self.may_insist = may_insist  # only what Slurm may know better speaks against it
 
 
-def read_draft(typed: Typed, view: ClusterView) -> Draft:
-    """Read, merge and check against what was last seen of the cluster. Raises DraftRefused."""
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """Against what a request is checked, and what was found that is no reason to stop."""
+
+    view: ClusterView
+    rules: RulesView | None
+    insists: bool
+    doubts: dict[str, str] = field(default_factory=dict)  # would stop it, but Slurm may know better
+    warnings: list[Words] = field(default_factory=list)
+
+
+def read_draft(typed: Typed, view: ClusterView, rules: RulesView | None = None) -> Draft:
+    """Read, merge and check against what was last seen of the cluster. Raises DraftRefused.
+
+    `rules` are those of the member's account there; without them nothing of accounting is checked.
+    """
     problems: dict[str, str] = {}
+    known = _Known(view, rules, typed.insists)
     values = _read_fields(typed.fields, problems)
     script = _read_script(typed, problems)
     environment = _read_environment(typed.environment, problems)
@@ -80,14 +102,17 @@ def read_draft(typed: Typed, view: ClusterView) -> Draft:
         values["name"], origins["name"] = _default_name(typed), BY_DEFAULT
     special = {name: values.pop(name, None) for name in _SPECIAL}
     form = {name: values[name] for name, origin in origins.items() if origin == FROM_FORM}
-    more = _components(directives, view, form | {"name": values.get("name")}, origins, problems)
+    more = _components(directives, known, form | {"name": values.get("name")}, origins, problems)
     if more and "array" in values:
         problems.setdefault("array", _("A job of several components cannot be an array."))
-    _judge(values, view, origins, problems)
+    _judge(values, known, origins, problems)
     if directives.problems:
         problems.setdefault("script", " ".join(str(problem) for problem in directives.problems[:5]))
+    may_insist = not problems and bool(known.doubts)
+    for name, message in known.doubts.items():
+        problems.setdefault(name, message)
     if problems or script is None:
-        raise DraftRefused(problems, lines=tuple(directives.problems))
+        raise DraftRefused(problems, lines=tuple(directives.problems), may_insist=may_insist)
     for name in work_out(values, view.target):
         origins.setdefault(name, BY_SBATCH)
     rule = special["export"]
@@ -100,6 +125,7 @@ def read_draft(typed: Typed, view: ClusterView) -> Draft:
             *script.notes,
             *(format_lazy("{}", note) for note in directives.notes),
             *(note for part in (values, *more) for note in notes(part, view)),
+            *known.warnings,
         ),
         more=more,
         export=rule if isinstance(rule, Export) else None,
@@ -125,7 +151,7 @@ def _merge(
 
 def _components(
     directives: Directives,
-    view: ClusterView,
+    known: _Known,
     form: Mapping[str, object],
     origins: dict[str, str],
     problems: dict[str, str],
@@ -139,11 +165,13 @@ def _components(
         for name in _SPECIAL:
             values.pop(name, None)
         wrong: dict[str, str] = {}
-        _judge(values, view, own, wrong)
-        for name, message in wrong.items():
-            told = _("Component %(number)d: %(message)s") % {"number": index + 1, "message": message}
-            problems.setdefault(f"{index}.{name}", told)
-        for name in work_out(values, view.target):
+        part = replace(known, doubts={})
+        _judge(values, part, own, wrong)
+        for told_of, into in ((wrong, problems), (part.doubts, known.doubts)):
+            for name, message in told_of.items():
+                told = _("Component %(number)d: %(message)s") % {"number": index + 1, "message": message}
+                into.setdefault(f"{index}.{name}", told)
+        for name in work_out(values, known.view.target):
             own.setdefault(name, BY_SBATCH)
         origins.update({f"{index}.{name}": origin for name, origin in own.items()})
         parts.append(values)
@@ -151,11 +179,19 @@ def _components(
 
 
 def _judge(
-    values: dict[str, object], view: ClusterView, origins: Mapping[str, str], problems: dict[str, str]
+    values: dict[str, object], known: _Known, origins: Mapping[str, str], problems: dict[str, str]
 ) -> None:
     """What speaks against a request, by field; said before is said better."""
-    for name, message in [*check(values, view).items(), *problems_of(values, view.target)]:
+    view, rules = known.view, known.rules
+    seen = view if rules is None else eased(values, view, rules)
+    for name, message in [*check(values, seen).items(), *problems_of(values, view.target)]:
         problems.setdefault(name, _with_origin(message, origins.get(name)))
+    for finding in [] if rules is None else judge(values, view, rules):
+        if not finding.is_error or known.insists:
+            known.warnings.append(finding.message)
+        else:
+            message = _with_origin(str(finding.message), origins.get(finding.field))
+            known.doubts.setdefault(finding.field, message)
 
 
 def _read_fields(fields: Mapping[str, str], problems: dict[str, str]) -> dict[str, object]:
