@@ -22,7 +22,7 @@ from clusters.models import SlurmEndpoint, SlurmIdentity
 from clusters.services import consoles, slurm_access
 from jobs.models import Job
 from jobs.output_reader import client
-from jobs.output_reader.protocol import OutputChunk, Stream
+from jobs.output_reader.protocol import OutputChunk, OutputFound, Stream
 from portal.lib import crypto
 from portal.lib.errors import WrongState
 
@@ -132,3 +132,8 @@ def look(identity: SlurmIdentity, job_id: int) -> tuple[JobRecord, ...]:
 def read_output(job: Job, stream: Stream, offset: int | None = None) -> OutputChunk:
     """At most 256 KiB of a job's output from an offset, or its last 64 KiB. Raises OutsideError."""
     return client.read(settings.OUTPUT_SOCKET, job.pk, stream, offset, deadline=DEADLINE)
+
+
+def find_output(job: Job, stream: Stream, text: str, offset: int) -> OutputFound:
+    """Where a text stands in a job's output, from an offset on, by two seconds' work. Raises OutsideError."""
+    return client.find(settings.OUTPUT_SOCKET, job.pk, stream, text, offset, deadline=DEADLINE)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from typing import Any, get_args
 
+import msgspec
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -13,9 +14,10 @@ from jobs import outside
 from jobs.api.jobs import JOBS
 from jobs.models import JobState
 from jobs.observer.pace import note_watched
-from jobs.output_reader.protocol import OutputChunk, State
+from jobs.output_reader.protocol import LONGEST_TEXT, OutputChunk, State
 from jobs.output_reader.text import whole_part
 from jobs.services import actions
+from jobs.services.output_search import checked, look
 from tenants.api.views import TenantApi, operation, read_query
 from tenants.scoping import get_visible
 
@@ -48,6 +50,62 @@ class OutputOut(serializers.Serializer[Any]):
     size = serializers.IntegerField(help_text="Of the file at that moment, in bytes.")
     at_end = serializers.BooleanField(help_text="Nothing more was there.")
     job_ended = serializers.BooleanField(help_text="With at_end: there will be no more.")
+
+
+class FindQuery(serializers.Serializer[Any]):
+    """What to look for, and from where."""
+
+    text = serializers.CharField(
+        max_length=LONGEST_TEXT, trim_whitespace=False, help_text="Plain text of one line; a and A are one."
+    )
+    stream = serializers.ChoiceField(choices=["stdout", "stderr"], default="stdout")
+    offset = serializers.IntegerField(default=0, min_value=0, max_value=FARTHEST, help_text="First byte.")
+
+
+class PlaceOut(serializers.Serializer[Any]):
+    """A line that shows the text."""
+
+    offset = serializers.IntegerField(help_text="Of the line's first byte: ask the output for it.")
+    line = serializers.IntegerField(help_text="Ends of lines between your offset and this line.")
+    text = serializers.CharField(help_text="A part of the line, without colours.")
+    at = serializers.IntegerField(help_text="Where in `text` it stands, in characters.")
+    length = serializers.IntegerField()
+
+
+class FoundOut(serializers.Serializer[Any]):
+    """What two seconds' work found: at most 50 lines."""
+
+    state = serializers.ChoiceField(choices=STATES, help_text="As of the output.")
+    places = PlaceOut(many=True)
+    offset = serializers.IntegerField(
+        help_text="Where this began. Where it is not what you asked for, the file became shorter."
+    )
+    next_offset = serializers.IntegerField(
+        allow_null=True, help_text="Look on from here; null: the end of the file was reached."
+    )
+    lines = serializers.IntegerField(help_text="Ends of lines between offset and next_offset.")
+    size = serializers.IntegerField(help_text="Of the file at that moment, in bytes.")
+
+
+class FindApi(TenantApi):
+    """/jobs/<id>/output/find/"""
+
+    @operation("job_output_find", tag="jobs", answer=FoundOut, query=FindQuery, outside=True)
+    def get(self, request: Request, pk: uuid.UUID) -> Response:
+        """Lines of the output that show a text; for a long file ask again with next_offset."""
+        row = get_visible(JOBS.all(), self.actor, pk)
+        actions.require_output(self.actor, row)
+        query = read_query(request, FindQuery)
+        found = look(row, query["stream"], checked(query["text"], name="text"), query["offset"])
+        facts = {
+            "state": found.state,
+            "places": [msgspec.structs.asdict(place) for place in found.places],
+            "offset": found.offset,
+            "next_offset": found.next_offset,
+            "lines": found.found.lines if found.found else 0,
+            "size": found.size,
+        }
+        return Response(FoundOut(facts).data)
 
 
 class OutputApi(TenantApi):

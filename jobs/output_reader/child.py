@@ -10,8 +10,12 @@ import re
 import resource
 import signal
 import stat
+from collections.abc import Callable
 from typing import Final
 
+import msgspec
+
+from jobs.output_reader import finder
 from jobs.output_reader.protocol import CHUNK, TAIL, Header, State, Target
 
 ACCOUNT: Final = re.compile(r"fh[a-z0-9]{4,28}")
@@ -53,6 +57,30 @@ def become(target: Target) -> None:
 
 def read(path: str, uid: int, start: int | None) -> tuple[Header, bytes]:
     """A part of a regular file that this uid owns; the process is that uid already."""
+
+    def part(handle: int, size: int) -> tuple[Header, bytes]:
+        # it became shorter: a requeued job began again
+        first = max(0, size - TAIL) if start is None or start > size else start
+        data = os.pread(handle, min(CHUNK, size - first), first)
+        return Header(state="ok", size=size, offset=first, length=len(data)), data
+
+    return _with_file(path, uid, part)
+
+
+def find(path: str, uid: int, start: int | None, text: str) -> tuple[Header, bytes]:
+    """Where a text stands in such a file: the answer is JSON, see protocol.Found."""
+
+    def part(handle: int, size: int) -> tuple[Header, bytes]:
+        first = 0 if start is None or start > size else start
+        found = finder.find(lambda place, most: os.pread(handle, most, place), size, first, text)
+        data = msgspec.json.encode(found)
+        return Header(state="ok", size=size, offset=first, length=len(data)), data
+
+    os.nice(10)  # others wait for their tails
+    return _with_file(path, uid, part)
+
+
+def _with_file(path: str, uid: int, part: Callable[[int, int], tuple[Header, bytes]]) -> tuple[Header, bytes]:
     if not path.startswith("/") or "\0" in path:
         return Header(state="refused"), b""
     try:
@@ -65,15 +93,11 @@ def read(path: str, uid: int, start: int | None) -> tuple[Header, bytes]:
             return Header(state="not_regular"), b""
         if found.st_uid != uid:
             return Header(state="refused"), b""
-        size = found.st_size
-        if start is None or start > size:  # it became shorter: a requeued job began again
-            start = max(0, size - TAIL)
-        data = os.pread(handle, min(CHUNK, size - start), start)
+        return part(handle, found.st_size)
     except OSError:
         return Header(state="failed"), b""
     finally:
         os.close(handle)
-    return Header(state="ok", size=size, offset=start, length=len(data)), data
 
 
 def _why_not(error: OSError) -> State:

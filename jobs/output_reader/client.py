@@ -10,7 +10,16 @@ from pathlib import Path
 import msgspec
 from django.utils.translation import gettext as _
 
-from jobs.output_reader.protocol import CHUNK, LONGEST_HEADER, Header, OutputChunk, Request, Stream
+from jobs.output_reader.protocol import (
+    CHUNK,
+    LONGEST_HEADER,
+    Found,
+    Header,
+    OutputChunk,
+    OutputFound,
+    Request,
+    Stream,
+)
 from portal.lib.errors import TemporaryError
 
 
@@ -30,6 +39,26 @@ def read(
 ) -> OutputChunk:
     """At most 256 KiB from an offset, or without one the last 64 KiB. Raises ReaderNotReachable."""
     request = Request(job=job_id, stream=stream, offset=offset, tail=offset is None)
+    header, data = _ask(socket_path, request, deadline)
+    return OutputChunk(state=header.state, size=header.size, offset=header.offset, data=data)
+
+
+def find(
+    socket_path: Path | str, job_id: uuid.UUID, stream: Stream, text: str, offset: int, *, deadline: float
+) -> OutputFound:
+    """Where a text of at most 100 printable characters stands, from an offset on. Raises ReaderNotReachable.
+
+    One call looks for two seconds at most: the answer says where to go on.
+    """
+    header, data = _ask(socket_path, Request(job=job_id, stream=stream, offset=offset, find=text), deadline)
+    try:
+        found = msgspec.json.decode(data, type=Found) if header.state == "ok" else None
+    except msgspec.DecodeError as error:
+        raise ReaderNotReachable from error
+    return OutputFound(state=header.state, size=header.size, offset=header.offset, found=found)
+
+
+def _ask(socket_path: Path | str, request: Request, deadline: float) -> tuple[Header, bytes]:
     until = time.monotonic() + deadline
     try:
         with socket.socket(socket.AF_UNIX) as connection:
@@ -43,7 +72,7 @@ def read(
         raise ReaderNotReachable from error
     if len(data) != header.length:
         raise ReaderNotReachable
-    return OutputChunk(state=header.state, size=header.size, offset=header.offset, data=data)
+    return header, data
 
 
 def _receive(connection: socket.socket, until: float) -> bytes:

@@ -9,6 +9,8 @@ import msgspec
 
 CHUNK: Final = 256 * 1024  # bytes of one answer at most
 TAIL: Final = 64 * 1024  # bytes from the end when no offset is given
+LONGEST_TEXT: Final = 100  # characters to look for
+MOST_PLACES: Final = 50  # of one answer
 LONGEST_REQUEST: Final = 1024
 LONGEST_HEADER: Final = 1024
 
@@ -26,16 +28,19 @@ State: TypeAlias = Literal[
 
 
 class Request(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Which output, and from which byte. Without an offset: the tail."""
+    """Which output, and from which byte. Without an offset: the tail. With a text: where that stands."""
 
     job: uuid.UUID
     stream: Stream
     offset: int | None = None
     tail: bool = False
+    find: str = ""
 
     def __post_init__(self) -> None:
         if self.offset is not None and not 0 <= self.offset < 2**62:
             raise ValueError("An offset is a number of bytes from the start.")
+        if len(self.find) > LONGEST_TEXT or not (self.find or "-").isprintable():
+            raise ValueError("A text to look for is short, and of one line.")
 
     @property
     def start(self) -> int | None:
@@ -72,6 +77,48 @@ class OutputChunk(msgspec.Struct, frozen=True, kw_only=True):
     def is_at_end(self) -> bool:
         """Nothing more was there."""
         return self.next_offset >= self.size
+
+
+class Place(msgspec.Struct, frozen=True, kw_only=True):
+    """A line that shows the text that was looked for."""
+
+    offset: int  # of the line's first byte
+    line: int  # ends of lines between the first byte looked at and this line
+    text: str  # a part of the line, as it is shown
+    at: int  # where in the text it stands, in characters
+    length: int
+
+
+class Found(msgspec.Struct, frozen=True, kw_only=True):
+    """What one call found, and where the next one goes on."""
+
+    places: list[Place]
+    next_offset: int
+    lines: int  # ends of lines up to there
+
+
+class OutputFound(msgspec.Struct, frozen=True, kw_only=True):
+    """The places of a text in an output file, from `offset` to `found.next_offset`.
+
+    Where `offset` is not the one that was asked for, the file has become shorter: all begins again.
+    """
+
+    state: State
+    size: int = 0
+    offset: int = 0
+    found: Found | None = None
+
+    @property
+    def places(self) -> list[Place]:
+        """Lines that show the text."""
+        return self.found.places if self.found else []
+
+    @property
+    def next_offset(self) -> int | None:
+        """Where to look on; None at the end of the file."""
+        if self.found is None or self.found.next_offset >= self.size:
+            return None
+        return self.found.next_offset
 
 
 class Target(msgspec.Struct, frozen=True, kw_only=True):

@@ -93,7 +93,7 @@ class OutputReader:
                 return
             target = self._find(request)
             if isinstance(target, Target):
-                self._fork(connection, target, request.start)
+                self._fork(connection, target, request)
             else:
                 _say(connection, target)
 
@@ -113,7 +113,7 @@ class OutputReader:
             return "busy"
         return target
 
-    def _fork(self, connection: socket.socket, target: Target, start: int | None) -> None:
+    def _fork(self, connection: socket.socket, target: Target, request: Request) -> None:
         pid = os.fork()
         if pid:
             self._children[pid] = (target.uid, time.monotonic() + ANSWER_SECONDS)
@@ -121,7 +121,10 @@ class OutputReader:
         try:
             _close_all_but(connection.fileno())
             child.become(target)
-            header, data = child.read(target.path, target.uid, start)
+            if request.find:
+                header, data = child.find(target.path, target.uid, request.start, request.find)
+            else:
+                header, data = child.read(target.path, target.uid, request.start)
             connection.settimeout(child.SECONDS)
             connection.sendall(msgspec.json.encode(header) + b"\n" + data)
         finally:

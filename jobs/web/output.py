@@ -15,8 +15,9 @@ from django.views.decorators.http import require_safe
 from jobs import outside
 from jobs.models import Job
 from jobs.observer.pace import note_watched
-from jobs.output_reader.protocol import OutputChunk, Stream
+from jobs.output_reader.protocol import LONGEST_TEXT, OutputChunk, Stream
 from jobs.services import actions
+from jobs.web.finding import read_around, search_of
 from jobs.web.job import ROWS
 from jobs.web.pieces import read_piece, said_of
 from jobs.web.tail import read_number, tail_address
@@ -24,21 +25,30 @@ from portal.lib.errors import WrongState
 from tenants.scoping import get_visible
 from tenants.web import TenantRequest, in_tenant
 
+PARTS = {"offset": "added", "at": "view", "find": "found"}  # of the template, by what the address asks for
+
 
 @require_safe
 @in_tenant
 def job_output(request: TenantRequest, pk: uuid.UUID) -> HttpResponse:
-    """A page of its own; for htmx the pane, or what was added behind `offset`."""
+    """A page of its own; for htmx the pane, what was added behind `offset`, the places of a text, or one."""
     row = get_visible(ROWS.all(), request.actor, pk)
     actions.require_output(request.actor, row)
     note_watched([row.cluster_id])
     stream: Stream = "stderr" if request.GET.get("stream") == "stderr" else "stdout"
-    offset, shown = read_number(request.GET.get("offset")), read_number(request.GET.get("shown")) or 0
-    piece = read_piece(row, stream, offset, shown)
-    context = {"job": row, "stream": stream, "piece": piece, "tail": tail_address(request.actor, row, stream)}
-    if not request.htmx:
-        return render(request, "jobs/output.html", context)
-    return render(request, f"jobs/output.html#{'added' if 'offset' in request.GET else 'pane'}", context)
+    asked = request.GET
+    part = next((part for name, part in PARTS.items() if name in asked), "pane")
+    context = {"job": row, "stream": stream, "find": asked.get("find", "")[:LONGEST_TEXT]}
+    if part == "view":
+        context["around"], context["piece"] = read_around(row, stream, read_number(asked["at"]) or 0)
+    elif part == "found":
+        offset, lines = (read_number(asked.get(name)) or 0 for name in ("from", "line"))
+        context["search"] = search_of(row, stream, asked["find"], offset, lines)
+    if part in {"pane", "added"} or (part == "found" and not request.htmx):
+        offset, shown = read_number(asked.get("offset")), read_number(asked.get("shown")) or 0
+        context["piece"] = read_piece(row, stream, offset, shown)
+        context["tail"] = tail_address(request.actor, row, stream)
+    return render(request, f"jobs/output.html#{part}" if request.htmx else "jobs/output.html", context)
 
 
 @require_safe

@@ -66,14 +66,21 @@
     old?.close();
   }
 
-  // A pane that came, or another stream.
+  // A view that came: another stream, or the place of a text that was found.
   function look() {
-    const now = byId("output-pane");
+    const now = byId("output-view");
     if (now === pane) return;
     close();
     pane = now;
     tries = 0;
     if (pane?.dataset.tail) connect();
+    const place = byId("output-place");
+    if (!place) return;
+    const follow = document.querySelector("[data-follow]"), text = byId("output-text");
+    if (follow) follow.checked = false;
+    text.scrollTop = place.offsetTop - text.offsetTop - text.clientHeight / 3;
+    text.focus({ preventScroll: true });
+    text.scrollIntoView({ block: "nearest" });
   }
   document.addEventListener("htmx:afterSettle", look);
   // Without a socket: the job's state changed, so its output may have begun.

@@ -13,7 +13,7 @@ from clusters.models import Cluster
 from jobs import outside
 from jobs.job_templates.models import JobTemplate
 from jobs.models import Job, SavedView, Submission
-from jobs.output_reader.protocol import OutputChunk
+from jobs.output_reader.protocol import OutputChunk, OutputFound
 from portal.lib.types import JSONDict
 from tenants.models import Membership
 from tests.architecture.routes import ADMINS, MEMBERS, OWNERS, Route, World
@@ -117,6 +117,7 @@ def slurm(world: World) -> Iterator[None]:
         patch.setattr(
             outside, "read_output", lambda *args: OutputChunk(state="ok", size=3, offset=0, data=b"hi\n")
         )
+        patch.setattr(outside, "find_output", lambda *args: OutputFound(state="missing"))
         yield
 
 

@@ -20,7 +20,7 @@ import msgspec
 import psutil
 import pytest
 
-from jobs.output_reader.client import ReaderNotReachable, read
+from jobs.output_reader.client import ReaderNotReachable, find, read
 from jobs.output_reader.protocol import CHUNK, TAIL, OutputChunk, Stream
 from tests.cases import case
 from tests.contract.slurmrest.accounts import Account, accounts
@@ -94,12 +94,12 @@ def reader() -> Iterator[Reader]:
             yield found
         finally:
             process.terminate()
-            process.wait(timeout=10)
+            process.wait(timeout=30)
             assert not found.socket.exists()
             shutil.rmtree(folder)
 
 
-def _until(condition: Callable[[], object], seconds: float = 20) -> None:
+def _until(condition: Callable[[], object], seconds: float = 60) -> None:
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, "not in time"
@@ -157,6 +157,37 @@ def test_what_is_not_there_is_missing_and_blank_stderr_is_the_same_file(reader: 
     assert reader.read(path, stream="stderr").state == "same"
     both = reader.job(path, stderr=str(path))
     assert read(reader.socket, both, "stderr", 0).data == b"x"
+
+
+@case("U21")
+def test_a_text_is_found_in_five_gigabytes_a_part_at_a_time(reader: Reader) -> None:
+    path = reader.write("found.out", b"an early needle\n" * 60)
+    size = 5 * 1024**3
+    with path.open("r+b") as file:
+        file.truncate(size)  # a hole: it reads as NUL, which no page shows
+        file.seek(size - 8)
+        file.write(b"\nneedle\n")
+    job = reader.job(path)
+    first = find(reader.socket, job, "stdout", "Needle", 0, deadline=10)
+    assert (first.state, first.size, len(first.places), first.next_offset) == ("ok", size, 50, 50 * 16)
+    last = find(reader.socket, job, "stdout", "needle", size - 100, deadline=10)
+    assert ([one.offset for one in last.places], last.next_offset) == ([size - 7], None)
+
+
+def test_what_may_not_be_read_may_not_be_looked_through(reader: Reader) -> None:
+    own, foreign = (
+        reader.write("own.out", b"secret\n"),
+        reader.write("o.out", b"secret\n", by=reader.other, mode=0o666),
+    )
+    states = {}
+    for path in (own, foreign, Path("/etc/passwd"), reader.home / "none.out"):
+        states[path.name] = find(reader.socket, reader.job(path), "stdout", "secret", 0, deadline=10)
+    assert {name: (one.state, len(one.places)) for name, one in states.items()} == {
+        "own.out": ("ok", 1),
+        "o.out": ("refused", 0),
+        "passwd": ("refused", 0),
+        "none.out": ("missing", 0),
+    }
 
 
 @case("U21")
@@ -242,7 +273,7 @@ ASK = """
 import os, sys, uuid
 from django.conf import settings
 settings.configure(USE_I18N=False)
-from jobs.output_reader.client import ReaderNotReachable, read
+from jobs.output_reader.client import ReaderNotReachable, find, read
 ReaderNotReachable()  # its words are loaded while this may still read the code
 path, job, uid, gid = sys.argv[1:]
 os.setgroups([])
@@ -339,7 +370,7 @@ def test_a_stale_socket_does_not_block_the_next_start(reader: Reader) -> None:
         process = subprocess.Popen(command, cwd=REPOSITORY)
         _until(lambda: _answers(path))
         process.send_signal(number)
-        process.wait(timeout=10)
+        process.wait(timeout=30)
         assert path.exists() == (number == signal.SIGKILL)
 
 
