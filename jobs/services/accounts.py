@@ -9,6 +9,7 @@ from django.db.models import F, OuterRef, Subquery
 from django.utils.translation import gettext as _
 
 from clusters.models import Cluster, Phase, SlurmIdentity, StepState
+from jobs.rules.view import RulesView, recent_rules
 from jobs.services.requests import home_in
 from portal.lib.errors import WrongState
 from tenants.actor import Actor
@@ -24,6 +25,11 @@ class Account:
     identity: SlurmIdentity
     home: str
     seen_at: dt.datetime | None  # when the cluster was looked at last
+
+    @property
+    def rules(self) -> RulesView | None:
+        """What accounting allows it, read at most a few seconds ago."""
+        return recent_rules(self.identity.cluster, self.identity.name)
 
 
 def account_of(actor: Actor, cluster: Cluster) -> Account:

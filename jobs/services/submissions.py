@@ -63,7 +63,7 @@ def submit_job(*, actor: Actor, cluster: Cluster, typed: Typed, key: uuid.UUID) 
     try:
         account = account_of(actor, cluster)
         view = recent_view(cluster, account.seen_at)
-        draft = read_draft(typed, view)
+        draft = read_draft(typed, view, account.rules)
         submission, request = _record(actor, user, account, draft, key)
     except (FreeholdError, IntegrityError):  # a key that was used gives what it gave, whatever holds now
         known = Submission.objects.filter(user=user, key=key).first()
