@@ -54,7 +54,7 @@ def at_once(acts: list[Callable[[], object]]) -> list[object]:
 
     def run(act: Callable[[], object]) -> object:
         try:
-            barrier.wait(timeout=20)
+            barrier.wait(timeout=60)
             return act()
         except WrongState as error:
             return error

@@ -36,7 +36,7 @@ from tests.clusters.test_real_kube import access, build, download, is_whole, lab
 from tests.kube import assets
 
 __all__ = ["lab", "site"]
-pytestmark = [pytest.mark.django_db, pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 
 def shown(cluster: Cluster) -> dict[str, str]:

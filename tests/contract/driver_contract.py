@@ -158,7 +158,7 @@ def shapes_of(secret: bytes) -> set[str]:
     return {secret.hex(), coded, urlsafe, repr(secret)[2:-1], secret.decode("latin-1")}
 
 
-def settle(step: Step, ctx: StepContext, told: list[str] | None = None, *, seconds: float = 40) -> Observed:
+def settle(step: Step, ctx: StepContext, told: list[str] | None = None, *, seconds: float = 120) -> Observed:
     """What the engine does with one step until it is ready."""
     end = time.monotonic() + seconds
     pause = _pauses()
@@ -179,7 +179,7 @@ def _told(seen: Observed, told: list[str] | None) -> Observed:
     return seen
 
 
-def drive_away(step: Step, ctx: StepContext, *, seconds: float = 30) -> None:
+def drive_away(step: Step, ctx: StepContext, *, seconds: float = 90) -> None:
     """What the engine does with one step until it is gone."""
     end = time.monotonic() + seconds
     pause = _pauses()

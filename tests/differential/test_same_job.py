@@ -151,7 +151,6 @@ def test_older_versions_of_the_api_make_the_same_jobs(
 
 
 @pytest.mark.soak
-@pytest.mark.timeout(600)
 @pytest.mark.parametrize("release", RELEASES)
 def test_hundreds_of_scripts_make_the_same_jobs(parity_lab: Callable[[str], SlurmLab], release: str) -> None:
     lab = parity_lab(release)

@@ -47,7 +47,7 @@ class RealCluster:
         """One of Slurm's commands as root, behind the portal's back."""
         return self.lab.slurm(self.context, *command)
 
-    def look_until(self, found: Callable[[], T | None], *, seconds: float = 30) -> T:
+    def look_until(self, found: Callable[[], T | None], *, seconds: float = 120) -> T:
         """Look again and again until there is what is waited for."""
         end = time.monotonic() + seconds
         while True:
@@ -58,7 +58,7 @@ class RealCluster:
             assert time.monotonic() < end, f"not seen in {seconds} s; the rows are {rows}"
             time.sleep(0.1)
 
-    def wait_for(self, job: Job, state: str, *, seconds: float = 30) -> Job:
+    def wait_for(self, job: Job, state: str, *, seconds: float = 120) -> Job:
         """Look until the job's row is in this state."""
         return self.look_until(lambda: Job.objects.filter(pk=job.pk, state=state).first(), seconds=seconds)
 

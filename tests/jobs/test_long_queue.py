@@ -14,7 +14,7 @@ from jobs.observer.look import CONSOLE, STATES
 from tests.jobs.long_queue import LongQueue, long_queue, until
 
 pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True)]
-WATCHED, WHOLE = 5.0, 20.0  # seconds; three and ten of them are the pace, the rest is a busy machine
+WATCHED, WHOLE = 15.0, 60.0  # seconds; three and ten of them are the pace, the rest is a busy machine
 
 
 def follow(queue: LongQueue, count: int, *, watched: float, all_of_it: float, source: str = CONSOLE) -> None:
@@ -24,7 +24,7 @@ def follow(queue: LongQueue, count: int, *, watched: float, all_of_it: float, so
     with queue.observed():
         queue.watch(mine)
         rows = Job.objects.filter(cluster=queue.cluster)
-        until(lambda: rows.count() == count + 1, seconds=30 + count / 200, what="all are rows")
+        until(lambda: rows.count() == count + 1, seconds=120 + count / 200, what="all are rows")
         endpoints = type(queue.cluster.slurm).objects.filter(cluster=queue.cluster)
         until(lambda: endpoints.get().source == source, what="it is known as a whole")
         until(lambda: queue.state(mine) == "RUNNING", what="it runs")

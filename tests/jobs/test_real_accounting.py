@@ -23,7 +23,7 @@ from tests.clusters.builders import approved_order, make_flavor, make_site, owne
 from tests.clusters.drivers.lab import Lab
 from tests.clusters.test_real_build import lab, reconcile_until  # noqa: F401  # a fixture
 
-pytestmark = [pytest.mark.django_db, pytest.mark.slow, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 
 def with_accounting(site: Site) -> Site:
@@ -37,7 +37,7 @@ def is_settled(row: Cluster) -> bool:
     return row.phase == Phase.READY and not row.steps.exclude(status="ready").exists()
 
 
-def read_until_known(cluster: Cluster, number: int, *, seconds: float = 40) -> Job:
+def read_until_known(cluster: Cluster, number: int, *, seconds: float = 120) -> Job:
     """Let the worker read whenever it may, until the job is told of."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:

@@ -176,5 +176,5 @@ def test_each_built_in_template_runs_as_it_is(slurm: RealCluster) -> None:
     ]
     for known, submission in zip(EXAMPLES, made, strict=True):
         assert submission.job is not None
-        ended = slurm.wait_for(submission.job, "COMPLETED", seconds=60)
+        ended = slurm.wait_for(submission.job, "COMPLETED")
         assert ended.exit_status == 0, known.name

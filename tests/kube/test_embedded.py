@@ -22,7 +22,7 @@ from tests.clusters.test_real_kube import download, is_whole, kubectl, lab, site
 from tests.kube import assets
 from tests.kube.vendors import Hands
 
-pytestmark = [pytest.mark.django_db, pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 
 @case("U38")

@@ -110,7 +110,6 @@ def test_a_worker_killed_at_each_change_ends_with_one_of_everything(
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600)
 def test_a_worker_that_dies_in_every_pass_gets_there_all_the_same(
     kube_server: KubeServer, mortal: Mortal
 ) -> None:
@@ -133,7 +132,6 @@ def test_a_worker_that_dies_in_every_pass_gets_there_all_the_same(
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600)
 def test_a_namesake_is_never_touched_by_a_worker_that_dies(kube_server: KubeServer, mortal: Mortal) -> None:
     profile = sites.plain_by_flux(kube_server)
     with Running(kube_server.client, profile.vendors()):

@@ -50,7 +50,7 @@ pytestmark = [
     pytest.mark.xdist_group("kube"),
 ]
 MARK = {"freehold.io/step": "sample"}
-PATIENCE = 60.0
+PATIENCE = 180.0
 FAULTS = st.dictionaries(
     st.integers(1, 14), st.sampled_from(["fail", "lost", "die before", "die after"]), max_size=3
 )

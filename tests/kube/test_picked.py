@@ -46,7 +46,6 @@ from tests.kube.vendors import Hands, Running
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.django_db,
-    pytest.mark.timeout(300),
     pytest.mark.xdist_group("kube"),
 ]
 

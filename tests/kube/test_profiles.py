@@ -28,7 +28,6 @@ from tests.kube.vendors import Hands, Running
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.django_db,
-    pytest.mark.timeout(600),
     pytest.mark.xdist_group("kube"),
 ]
 

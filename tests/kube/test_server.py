@@ -21,7 +21,7 @@ SETS = Kind("slinky.slurm.net/v1beta1", "NodeSet", "nodesets")
 INSTANCE = Kind("management.loft.sh/v1", "VirtualClusterInstance", "virtualclusterinstances")
 
 
-def until(true: Callable[[], bool], seconds: float = 20) -> None:
+def until(true: Callable[[], bool], seconds: float = 60) -> None:
     """Poll with a deadline."""
     end = time.monotonic() + seconds
     while not true():

@@ -13,7 +13,7 @@ from tests.kube.charts import INSTALLED, KINDS
 from tests.kube.server import KubeServer
 from tests.kube.vendors import Hands
 
-DEADLINE = 20.0
+DEADLINE = 60.0
 
 
 def clear_namespace(server: KubeServer, name: str) -> None:

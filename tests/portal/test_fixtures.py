@@ -78,7 +78,7 @@ def test_a_skip_fails_the_run_in_ci_only(tmp_path: Path, variable: str, code: in
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=120,
     )
     assert done.returncode == code, done.stdout + done.stderr
     assert ("allows no skip" in done.stdout) is bool(code)

@@ -142,7 +142,7 @@ def test_what_a_crashed_run_left_is_ended_and_a_stranger_with_its_pid_is_not(whe
         first, second = records.Records(where).load()
         assert records.of_folder(where, slurm=False) == [first]
         records.end([first, dataclasses.replace(second, started=second.started - 1)])
-        assert orphan.wait(timeout=10) == -15
+        assert orphan.wait(timeout=30) == -15
         assert stranger.poll() is None
         assert not processes.is_running(first)
     finally:
@@ -273,16 +273,16 @@ def test_the_demo_provider_says_who_is_who_and_loads_nothing_from_elsewhere(tmp_
             with requests.Session() as session:
                 session.mount("http://", HTTPAdapter(max_retries=Retry(20, connect=20, backoff_factor=0.1)))
                 url = f"http://127.0.0.1:{port}/oauth2/authorize"
-                page = session.get(url, params=asked, timeout=10)
+                page = session.get(url, params=asked, timeout=30)
                 for part in ("Who are you?", "Somebody new", *(one.role for one in people.PEOPLE)):
                     assert part in page.text
                 assert "https://" not in page.text
                 assert "default-src 'none'" in page.headers["Content-Security-Policy"]
-                empty = session.post(url, params=asked, timeout=10, allow_redirects=False)
+                empty = session.post(url, params=asked, timeout=30, allow_redirects=False)
                 assert "Type a name first." in empty.text
-                back = session.post(url, params=asked, data={"sub": "mia"}, timeout=10, allow_redirects=False)
+                back = session.post(url, params=asked, data={"sub": "mia"}, timeout=30, allow_redirects=False)
                 assert back.headers["Location"].startswith("http://127.0.0.1:1/back?code=")
-                out = session.get(f"http://127.0.0.1:{port}/oauth2/end_session", timeout=10)
+                out = session.get(f"http://127.0.0.1:{port}/oauth2/end_session", timeout=30)
                 assert "Back to Freehold" in out.text
         finally:
             child.terminate()

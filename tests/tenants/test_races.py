@@ -23,7 +23,7 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.matrix]
 
 def together(*works: Callable[[], object]) -> list[FreeholdError | None]:
     """Run all at the same moment, each on a connection of its own; what each was refused with."""
-    start = Barrier(len(works), timeout=20)
+    start = Barrier(len(works), timeout=60)
 
     def run(work: Callable[[], object]) -> FreeholdError | None:
         try:

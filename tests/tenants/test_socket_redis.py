@@ -62,7 +62,7 @@ class Private:
                 stderr=log,
                 preexec_fn=die_with_parent(signal.SIGKILL),  # noqa: PLW1509  (it does nothing but one call)
             )
-        end = time.monotonic() + 20
+        end = time.monotonic() + 60
         while not self._answers():
             assert time.monotonic() < end, "Redis does not start"
             time.sleep(0.02)

@@ -105,7 +105,7 @@ class Lab:
         account = account or ctx.spec.accounts[-1].name
         job = self.submit(ctx, script, account=account)
         gateway = self.gateway(ctx, account)
-        until(lambda: gateway.job(job)[0].is_finished, seconds=60, what="the job has ended")
+        until(lambda: gateway.job(job)[0].is_finished, seconds=120, what="the job has ended")
         output = self.output(ctx, job, account=account)
         assert gateway.job(job)[0].state == "COMPLETED", output
         return output
@@ -120,7 +120,7 @@ class Lab:
         """A Slurm command as root, for looking behind the driver's back."""
         environment = {"PATH": daemons.PATH, "SLURM_CONF": str(self.folder(ctx) / "etc" / "slurm.conf")}
         return subprocess.run(
-            command, env=environment, check=True, capture_output=True, text=True, timeout=20
+            command, env=environment, check=True, capture_output=True, text=True, timeout=60
         ).stdout
 
     def close(self) -> None:
@@ -190,7 +190,7 @@ def _is_free(port: int) -> bool:
     return True
 
 
-def until(condition: Callable[[], object], *, seconds: float = 20, what: str = "condition") -> None:
+def until(condition: Callable[[], object], *, seconds: float = 60, what: str = "condition") -> None:
     """Look again and again until the condition holds."""
     end = time.monotonic() + seconds
     while not condition():

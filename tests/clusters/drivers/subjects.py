@@ -117,7 +117,7 @@ class SlurmSubject(LocalSubject):
             if one.role == "slurmctld"
         ]
         assert processes.send_signal(one.record, signal.SIGKILL)
-        assert not daemons.wait_gone([one.record], seconds=5)
+        assert not daemons.wait_gone([one.record], seconds=20)
 
     def impostor(self) -> Callable[[], object]:
         """A folder of somebody else's."""

@@ -33,7 +33,7 @@ from tests.clusters.drivers.book_subjects import CONCERNS, AccountingSubject, Ac
 from tests.clusters.drivers.lab import Lab, open_lab, until
 from tests.contract.driver_contract import DriverContract, Subject, drive_away, settle
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.slow]
 
 
 @pytest.fixture(scope="module")
@@ -130,7 +130,7 @@ def test_jobs_run_while_slurmdbd_is_down_and_it_is_started_again(lab: Lab, booke
     step, books = lab.site["accounting"], books_of(lab, booked)
     (found,) = accounting_books.running(books)
     assert processes.send_signal(found.record, signal.SIGKILL)
-    assert not daemons.wait_gone([found.record], seconds=5)
+    assert not daemons.wait_gone([found.record], seconds=20)
     seen = step.observe(booked)
     assert (seen.ready, seen.reason) == (False, "AccountingDown")
     assert "Jobs run" in seen.message

@@ -20,7 +20,7 @@ from tests.clusters.drivers.book_subjects import CONCERNS, AccountsSubject, book
 from tests.clusters.drivers.lab import Lab, open_lab, until
 from tests.contract.driver_contract import settle
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.slow]
 
 
 @pytest.fixture(scope="module")

@@ -20,7 +20,7 @@ from tests.cases import case
 from tests.clusters.drivers.lab import Lab, until
 from tests.contract.driver_contract import drive_away, settle
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.slow]
 ESCAPE = "#!/bin/bash\n(setsid sleep 1001 &)\nsleep 1002\n"
 
 
@@ -66,7 +66,7 @@ def test_a_killed_slurmctld_comes_back_and_the_job_goes_on(lab: Lab) -> None:
     until(lambda: saved.exists() and b"written-down" in saved.read_bytes(), what="the job is written down")
     before = running(lab, ctx)
     assert processes.send_signal(before["slurmctld"].record, signal.SIGKILL)
-    assert not daemons.wait_gone([before["slurmctld"].record], seconds=5)
+    assert not daemons.wait_gone([before["slurmctld"].record], seconds=20)
 
     seen = step.observe(ctx)
     assert (seen.exists, seen.ready, seen.reason) == (True, False, "DaemonsDown")
@@ -113,7 +113,7 @@ def test_a_job_that_poses_as_a_daemon_is_not_believed(lab: Lab) -> None:
     until(lambda: any("slurmrestd" in line for line in of_uid(member)), what="the impostor runs")
     real = running(lab, ctx)["slurmctld"]
     assert processes.send_signal(real.record, signal.SIGKILL)
-    assert not daemons.wait_gone([real.record], seconds=5)
+    assert not daemons.wait_gone([real.record], seconds=20)
     assert lab.site["slurm"].observe(ctx).reason == "DaemonsDown"
     settle(lab.site["slurm"], ctx)
 
@@ -142,7 +142,7 @@ def test_stop_all_ends_processes_and_keeps_data(lab: Lab) -> None:
         check=True,
         capture_output=True,
         text=True,
-        timeout=20,
+        timeout=60,
     )
     assert done.stdout.startswith("Ended ")
     for ctx in (first, second):

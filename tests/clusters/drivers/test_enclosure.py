@@ -13,7 +13,7 @@ from clusters.drivers.local import daemons, enclosure, teardown
 from clusters.provisioning.steps import StepContext
 from tests.clusters.drivers.lab import Lab, open_lab, until
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.slow]
 PLACES = ("/tmp", "/var/tmp", "/dev/shm")
 LOOK = "cat {files} 2>&1; ipcs -m | grep -c 0x"
 WRITE = """\
@@ -97,7 +97,7 @@ def test_a_job_that_forks_without_end_meets_its_limit(lab: Lab) -> None:
     ctx = lab.bring_up(lab.cluster(members=2))
     bomb, second = ctx.spec.accounts[-1].name, ctx.spec.accounts[-2].name
     job = lab.submit(ctx, FORK)
-    until(lambda: lab.output(ctx, job).endswith("\n"), seconds=60, what="the limit is met")
+    until(lambda: lab.output(ctx, job).endswith("\n"), seconds=120, what="the limit is met")
     forked, error = map(int, lab.output(ctx, job).split())
     assert enclosure.PROCESSES - 16 <= forked < enclosure.PROCESSES
     assert error == 11
@@ -107,7 +107,7 @@ def test_a_job_that_forks_without_end_meets_its_limit(lab: Lab) -> None:
     assert subprocess.run(["/bin/true"], check=False).returncode == 0
     gateway = lab.gateway(ctx, bomb)
     gateway.cancel(str(job))
-    until(lambda: gateway.job(job)[0].is_finished, seconds=60, what="the job is cancelled")
+    until(lambda: gateway.job(job)[0].is_finished, seconds=120, what="the job is cancelled")
     assert lab.run(ctx, "echo again") == "again\n"
 
 
@@ -135,7 +135,7 @@ def test_nothing_stays_mounted_when_everything_is_killed(lab: Lab) -> None:
     for kinds in (("slurmd",), (daemons.STEP_DAEMON,)):
         found = [one.record for one in daemons.find(conf.__eq__, kinds=kinds)]
         assert len(daemons.signal_all(found, signal.SIGKILL)) == len(found) > 0
-        assert not daemons.wait_gone(found, seconds=5)
+        assert not daemons.wait_gone(found, seconds=20)
     assert mounts() == before
     assert teardown.remove_all(lab.settings.data) == 1
     assert list(lab.settings.clusters.iterdir()) == []

@@ -23,7 +23,7 @@ from tests.clusters.drivers.lab import Lab, until
 
 INTRUDER = Path(__file__).with_name("intruder.py")
 PRIVATE = ("pg", "redis", "keys", "state", "log")
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.slow]
 
 Attempts = dict[str, tuple[str, str]]
 
@@ -100,7 +100,7 @@ def as_root(attempts: Attempts, account: str, token: str) -> dict[str, object]:
         check=True,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=120,
     )
     answer: dict[str, object] = json.loads(run.stdout)
     return answer
@@ -121,7 +121,7 @@ def as_job(lab: Lab, ctx: StepContext, attempts: Attempts, account: str, token: 
             stdout=str(home / "answer"),
         )
     )
-    until(lambda: gateway.job(job.job_id)[0].is_finished, seconds=60, what="the job has ended")
+    until(lambda: gateway.job(job.job_id)[0].is_finished, seconds=120, what="the job has ended")
     answer: dict[str, object] = json.loads((home / "answer").read_text())
     return answer
 

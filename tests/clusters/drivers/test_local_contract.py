@@ -11,7 +11,7 @@ from tests.clusters.drivers import subjects
 from tests.clusters.drivers.lab import Lab
 from tests.contract.driver_contract import DriverContract, Subject, settle
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300), case("U38")]
+pytestmark = [pytest.mark.slow, case("U38")]
 
 
 class TestMachines(DriverContract):

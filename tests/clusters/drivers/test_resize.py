@@ -14,7 +14,7 @@ from portal.lib.errors import TemporaryError
 from tests.clusters.drivers.lab import Lab, until
 from tests.contract.driver_contract import settle
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.slow]
 WAIT = 'echo $$ >>began; until [ -e "enough-$SLURM_JOB_ID" ]; do sleep 0.1; done; srun echo done'
 
 

@@ -12,7 +12,7 @@ from tests.clusters.drivers.test_daemons import of_uid, start_job
 from tests.clusters.drivers.test_resize import shrink
 from tests.contract.driver_contract import settle
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.slow]
 ORDER = ("machines", "fabric", "slurm", "identity", "smoke")
 
 

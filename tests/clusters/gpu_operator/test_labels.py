@@ -16,7 +16,7 @@ from tests.kube.server import KubeServer
 from tests.kube.vendor_kinds import gpu_operator
 from tests.kube.vendors import Hands, Running
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(120), pytest.mark.xdist_group("kube")]
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("kube")]
 
 
 def test_pools_are_divided_as_the_site_says(kube_server: KubeServer) -> None:

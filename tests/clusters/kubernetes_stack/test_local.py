@@ -15,7 +15,7 @@ from tests.clusters.drivers.kube_subjects import CONCERNS, linked
 from tests.clusters.drivers.lab import Lab, open_lab
 from tests.contract.driver_contract import drive_away, settle
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.slow]
 
 
 @pytest.fixture

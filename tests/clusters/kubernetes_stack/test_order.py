@@ -22,7 +22,7 @@ from tests.clusters.drivers.lab import Lab, free_ids, free_ports, open_lab
 from tests.clusters.test_real_build import reconcile_until
 from tests.clusters.test_real_kube import download, is_whole, kubectl
 
-pytestmark = [pytest.mark.django_db, pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 
 @pytest.fixture

@@ -15,7 +15,6 @@ from tests.contract.kube.clients import Counting, Died, Dying, Failing, Losing
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.timeout(300),
     pytest.mark.xdist_group("kube"),
     case("U38"),
 ]

@@ -9,7 +9,7 @@ from tests.clusters.netris.server import FakeNetris
 from tests.clusters.netris.subject import FabricSubject
 from tests.contract.driver_contract import DriverContract, Subject
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300), case("U38")]
+pytestmark = [pytest.mark.slow, case("U38")]
 
 
 class TestFabric(DriverContract):

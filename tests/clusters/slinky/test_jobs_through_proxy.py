@@ -25,7 +25,6 @@ from tests.kube.slurm_behind import NamespacedLab, slurm_behind
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.django_db,
-    pytest.mark.timeout(180),
     pytest.mark.xdist_group("kube"),
 ]
 

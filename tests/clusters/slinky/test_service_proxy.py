@@ -23,7 +23,7 @@ from tests.kube import roles
 from tests.kube.server import KubeServer
 from tests.kube.slurm_behind import NamespacedLab, slurm_behind
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(180), pytest.mark.xdist_group("kube")]
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("kube")]
 FLAVOR = FlavorSpec("gpu-a100-4", "a100", labs.GPUS, labs.CPUS, labs.MEMORY)
 
 

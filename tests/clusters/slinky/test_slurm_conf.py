@@ -20,7 +20,7 @@ from tests.contract.kube.driven import spec_of
 from tests.contract.kube.drivers.slinky import another_pool
 from tests.contract.slurmrest.lab import SlurmLab, _free_port, until
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.slow]
 
 # what slurm-operator writes before our lines, but for authentication and paths, which are the test's own
 HEADER = """\

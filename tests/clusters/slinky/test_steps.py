@@ -36,7 +36,7 @@ from tests.kube.fake_slurm import API, FakeSlurm
 from tests.kube.server import KubeServer
 from tests.kube.vendors import Controller, Hands, Running
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(180), pytest.mark.xdist_group("kube")]
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("kube")]
 DIRECT = SlinkySettings(install="direct", login=dataclasses.replace(SlinkySettings().login, replicas=0))
 
 
@@ -80,7 +80,7 @@ def by_argo(server: KubeServer, fake: FakeSlurm, settings: SlinkySettings | None
 
 def until_reason(step: SlurmStep, ctx: StepContext, reason: str, words: str = "") -> str:
     """The step's message once it says this."""
-    end = time.monotonic() + 20
+    end = time.monotonic() + 60
     while (seen := step.observe(ctx)).reason != reason or words not in seen.message:
         assert time.monotonic() < end, seen
         if not (seen.exists and seen.in_sync):

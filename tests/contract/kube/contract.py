@@ -149,7 +149,7 @@ class KubeContract(DriverContract):
         ref = next(one.ref for one in reversed(subject.wanted()) if not one.kept)
         subject.hold(ref, STUCK)
         subject.step.remove(subject.ctx)
-        end = time.monotonic() + 20
+        end = time.monotonic() + 60
         while STUCK not in (seen := subject.step.observe(subject.ctx)).message:  # others may go first
             assert time.monotonic() < end, seen
         assert (seen.exists, seen.ready, seen.reason) == (True, False, "Finalizer")

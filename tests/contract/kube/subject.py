@@ -19,7 +19,7 @@ from tests.contract.kube.driven import Driven, spec_of
 from tests.kube.server import KubeServer
 from tests.kube.vendors import Hands, Namespaces, Running
 
-DEADLINE = 30.0
+DEADLINE = 90.0
 SERVERS_OWN = ("managedFields", "resourceVersion", "generation", "creationTimestamp")
 
 

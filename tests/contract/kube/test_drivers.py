@@ -14,7 +14,7 @@ from tests.kube.platform_proxy import PlatformProxy
 from tests.kube.server import KubeServer
 from tests.kube.tidy import clear_tenant
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.slow]
 # two workers, each with an API server of its own
 EACH = [
     pytest.param(driven, id=driven.id, marks=pytest.mark.xdist_group(f"kube-{number % 2}"))

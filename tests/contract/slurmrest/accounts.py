@@ -67,7 +67,7 @@ def _free_ids(count: int) -> int:
 
 
 def _run(*command: str) -> None:
-    end = time.monotonic() + 60
+    end = time.monotonic() + 180
     while True:
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode == 0:
