@@ -45,6 +45,7 @@ class FakeSlurm:
         self.asked: list[int] = []
         self.counts: tuple[int, int] | None = None  # what diag says; else counted
         self.unchanged = False
+        self.doings: tuple[int, ...] = ()
 
     def _check(self) -> None:
         if self.fault is not None:
@@ -58,7 +59,7 @@ class FakeSlurm:
         self._check()
         states = [record.state for record in self.records.values()]
         pending, running = self.counts or (states.count("PENDING"), states.count("RUNNING"))
-        return Diag(req_time=self.now(), jobs_pending=pending, jobs_running=running)
+        return Diag(req_time=self.now(), jobs_pending=pending, jobs_running=running, doings=self.doings)
 
     def jobs(self, *, unchanged_since: int | None = None) -> JobList | None:
         self._check()

@@ -284,6 +284,23 @@ def test_a_list_that_failed_since_the_cluster_fell_silent_is_not_too_long(
     assert queue.look() == LIST
 
 
+def test_a_long_queue_is_read_again_only_when_slurm_did_something(queue: Queue, alice: User) -> None:
+    queue.slurm.add(job_id=7)
+    queue.slurm.doings = (1, 0)
+    assert queue.look() == CONSOLE
+    queue.slurm.add(job_id=8)
+    assert (queue.look(), states()) == (CONSOLE, {7: "PENDING"})
+    assert (queue.look(), states()) == (CONSOLE, {7: "PENDING"}), "and it counts as known"
+    queue.slurm.doings = (2, 0)
+    assert (queue.look(), states()) == (CONSOLE, {7: "PENDING", 8: "PENDING"})
+    queue.slurm.add(job_id=9)
+    assert (queue.look(after=55), len(states())) == (CONSOLE, 2)
+    assert (queue.look(after=9), len(states())) == (CONSOLE, 3), "it may do what it does not count"
+    make_submission(queue.cluster, alice)
+    queue.slurm.add(job_id=10)
+    assert (queue.look(), len(states())) == (CONSOLE, 4), "a submit waits for proof"
+
+
 @case("U16")
 def test_a_long_queue_is_read_as_a_whole_at_once_after_a_silence(queue: Queue) -> None:
     queue.slurm.add(job_id=7)

@@ -231,12 +231,26 @@ def test_anothers_job_is_seen_but_not_ended(alpha: SlurmLab) -> None:
     alpha.gateway(0).cancel(str(sent.job_id))
 
 
+def test_questions_are_no_doings(alpha: SlurmLab) -> None:
+    gateway = alpha.gateway()
+
+    def same() -> bool:
+        before = gateway.diag().doings
+        assert gateway.jobs() is not None
+        assert gateway.nodes()
+        assert gateway.job(1) is not None
+        return before == gateway.diag().doings
+
+    until(same, what="a moment in which Slurm does nothing else")
+
+
 def test_unchanged_is_told_by_the_controllers_own_clock(alpha: SlurmLab) -> None:
     gateway = alpha.gateway()
     sent = gateway.submit(request(alpha, hold=True))
     until(lambda: gateway.jobs(unchanged_since=gateway.diag().req_time) is None, what="unchanged")
-    since = gateway.diag().req_time
+    since, doings = gateway.diag().req_time, gateway.diag().doings
     gateway.cancel(str(sent.job_id))
+    assert gateway.diag().doings != doings
 
     def changed() -> bool:
         return gateway.jobs(unchanged_since=since - 1) is not None

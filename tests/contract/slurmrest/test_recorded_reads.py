@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from clusters.clients.slurmrest import errors
 from clusters.clients.slurmrest.models import UNLIMITED, ExitCode
 from portal.lib.errors import OutsideError
 from tests.cases import case
-from tests.contract.slurmrest.replay import FOLDER, VERSIONS, gateway, having, recorded
+from tests.contract.slurmrest.replay import FOLDER, VERSIONS, answer, gateway, having, recorded
 
 KNOWN_STATES = {"PENDING", "RUNNING", "COMPLETED", "CANCELLED", "FAILED"}
 
@@ -152,6 +154,23 @@ def test_diag_has_the_controllers_clock(version: str) -> None:
     assert diag.req_time > 1_700_000_000
     assert diag.jobs_pending >= 0
     assert diag.jobs_running >= 0
+
+
+@pytest.mark.parametrize("version", having("diag"))
+def test_diag_counts_what_slurm_did_and_no_questions(version: str) -> None:
+    def doings(**asked: int) -> tuple[int, ...]:
+        body = json.loads(recorded(version, "diag").body)
+        body["statistics"]["rpcs_by_message_type"] = [
+            {"message_type": name, "type_id": 1, "count": count} for name, count in asked.items()
+        ]
+        return gateway(version, answer(200, body)).diag().doings
+
+    assert doings() == (), "this Slurm does not tell"
+    some = doings(REQUEST_SUBMIT_BATCH_JOB=3, REQUEST_JOB_INFO=5)
+    assert some
+    assert some == doings(REQUEST_SUBMIT_BATCH_JOB=3, REQUEST_JOB_INFO=6, REQUEST_NODE_INFO_SINGLE=1)
+    assert some != doings(REQUEST_SUBMIT_BATCH_JOB=4, REQUEST_JOB_INFO=5)
+    assert some != doings(REQUEST_SUBMIT_BATCH_JOB=3, REQUEST_JOB_INFO=5, REQUEST_OF_TOMORROW=1)
 
 
 @pytest.mark.parametrize("version", VERSIONS)
