@@ -6,14 +6,17 @@ and acts as one account, with a token minted for it. Pages, API and admin reach 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import threading
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
 from django.conf import settings
+from django.utils import translation
 from django.utils.translation import gettext as _
 
 from clusters.clients.slurm_console.console import SlurmConsole
-from clusters.clients.slurmrest import tokens
+from clusters.clients.slurmrest import errors, tokens
 from clusters.clients.slurmrest.changes import JobChanges, UpdateResult
 from clusters.clients.slurmrest.client import RestGateway
 from clusters.clients.slurmrest.gateway import SlurmGateway
@@ -27,6 +30,7 @@ from portal.lib import crypto
 from portal.lib.errors import WrongState
 
 DEADLINE = 10.0  # seconds, for each call
+SENDERS = 4  # connections on which several jobs are handed in
 
 
 @contextmanager
@@ -77,6 +81,33 @@ def submit(identity: SlurmIdentity, request: SubmitRequest) -> SubmitResult:
     with gateway_for(identity, kept=True) as gateway:
         require_working(identity)
         return gateway.submit(request)
+
+
+def submit_several(
+    identity: SlurmIdentity, requests: Sequence[SubmitRequest], failures: tuple[type[Exception], ...]
+) -> list[SubmitResult | Exception]:
+    """Hand in several jobs, a few at a time; for each what came of it, an error if it is one of `failures`.
+
+    Slurm's numbers need not be in their order. After one without an answer no more are sent: those have
+    NotReachable, and Slurm has certainly not seen them.
+    """
+    with gateway_for(identity, kept=True) as gateway:
+        require_working(identity)
+        silent = threading.Event()
+
+        def send(request: SubmitRequest) -> SubmitResult | Exception:
+            if silent.is_set():
+                return errors.NotReachable()
+            try:
+                with translation.override("en"):  # what is kept of a refusal is English
+                    return gateway.submit(request)
+            except failures as error:
+                if isinstance(error, errors.Unclear | errors.NotReachable):
+                    silent.set()
+                return error
+
+        with ThreadPoolExecutor(SENDERS, thread_name_prefix="submit") as senders:
+            return list(senders.map(send, requests))
 
 
 def require_working(identity: SlurmIdentity) -> None:

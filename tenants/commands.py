@@ -26,6 +26,11 @@ class Command:
     target: models.Model | None
     detail: JSONDict = field(default_factory=dict)
     topics: list[Topic] = field(default_factory=list)
+    more: list[tuple[models.Model, JSONDict]] = field(default_factory=list)
+
+    def each(self, target: models.Model, detail: JSONDict) -> None:
+        """One of several things that this act is about: each has an audit row, with its own details."""
+        self.more.append((target, detail))
 
     def publish(self, *topics: Topic) -> None:
         """Tell the viewers of these topics, once the transaction is committed."""
@@ -61,8 +66,14 @@ def command(
 
 
 def _write(done: Command) -> None:
-    target = done.target
-    AuditEvent.objects.create(
+    """One row, or one for each of several things."""
+    AuditEvent.objects.bulk_create(
+        [_row(done, target, detail) for target, detail in done.more or [(done.target, done.detail)]]
+    )
+
+
+def _row(done: Command, target: models.Model | None, detail: JSONDict) -> AuditEvent:
+    return AuditEvent(
         verb=done.verb,
         tenant=done.tenant,
         actor_kind=done.actor.kind,
@@ -72,7 +83,7 @@ def _write(done: Command) -> None:
         target_type=target._meta.model_name or "" if target is not None else "",  # noqa: SLF001
         target_id=str(target.pk) if target is not None else "",
         target_label=str(target)[:200] if target is not None else "",
-        detail=done.detail,
+        detail=detail,
         address=done.actor.address,
         request_id=done.actor.request_id,
     )

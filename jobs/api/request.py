@@ -10,7 +10,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 from rest_framework import serializers
 
-from jobs.services.drafts import Typed
+from jobs.services.drafts import FROM_API, Typed
 from portal.lib.errors import BadInput
 
 # names of the API: names of a request to Slurm, whose texts are read as the form's are
@@ -99,15 +99,25 @@ def typed(asked: Mapping[str, Any]) -> Typed:
         script=asked.get("script", ""),
         wrap=asked.get("wrap", ""),
         environment=environment,
+        given_by=FROM_API,
     )
 
 
 @contextmanager
 def named_as_sent() -> Iterator[None]:
     """Refusals under the names of the API's own fields."""
-    names = {ours: theirs for theirs, ours in TYPED.items()}
     try:
         yield
     except BadInput as error:
-        error.fields = {names.get(name, name): message for name, message in error.fields.items()}
+        error.fields = as_sent(error.fields)
         raise
+
+
+def as_sent(fields: Mapping[str, str]) -> dict[str, str]:
+    """The same under the names of the API; of one of several jobs with its number before it ("3.nodes")."""
+    names = {ours: theirs for theirs, ours in TYPED.items()}
+    return {
+        f"{number}{dot}{names.get(name, name)}": said
+        for field, said in fields.items()
+        for number, dot, name in [field.rpartition(".")]
+    }

@@ -43,7 +43,7 @@ class LineOut(serializers.Serializer[Any]):
 
     label = serializers.CharField()  # type: ignore[assignment]  # the metaclass takes fields away
     value = serializers.CharField()
-    origin = serializers.CharField(help_text="form (given by you), line 3 (of the script), default, ...")
+    origin = serializers.CharField(help_text="API or form (given by who submitted), line 3 (of the script), default, ...")
 
 
 class CheckOut(serializers.Serializer[Any]):
@@ -202,9 +202,12 @@ class SentApi(TenantApi):
         return Response(SentOut(facts).data)
 
 
+_OUT = SubmissionOut()  # made once: for each answer all of its sixty fields would be copied
+
+
 def _answer(made: Submission) -> Response:
     """201 with the job, 202 while it is not known whether there is one."""
-    response = Response(SubmissionOut(made).data, status=202 if made.is_open else 201)
+    response = Response(_OUT.to_representation(made), status=202 if made.is_open else 201)
     response["Location"] = settings.PUBLIC_URL + reverse(
         "api-submission", kwargs={"tenant": made.tenant.slug, "pk": made.pk}
     )

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import datetime as dt
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from clusters.clients.slurmrest.gres import Gpus
 from clusters.clients.slurmrest.models import JobId, JobRecord, SubmitRequest
@@ -17,38 +20,62 @@ from tenants.live.topics import Topic
 HELD = "JobHeldUser"  # Slurm's word
 
 
-def row_of(
-    submission: Submission,
-    request: SubmitRequest,
-    job_id: int,
-    view: ClusterView,
-    *,
-    answered_at: dt.datetime,
-) -> tuple[Job, tuple[Topic, ...]]:
-    """The row and the topics that it changes. Needs an open transaction and the turn of jobs.observer.turns.
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """A submit that Slurm took."""
 
-    It was seen when Slurm answered: a look that began before says nothing of it. The observer may have been
-    quicker, and what it saw stands.
+    submission: Submission
+    request: SubmitRequest
+    job_id: int
+    message: str = ""
+
+
+def rows_of(
+    taken: Sequence[Taken], view: ClusterView, *, answered_at: dt.datetime
+) -> tuple[dict[uuid.UUID, Job], tuple[Topic, ...]]:
+    """The row of each, by its submission's key, and the topics that new ones change; all of one cluster.
+
+    Needs an open transaction and the turn of jobs.observer.turns. They were seen when Slurm answered: a look
+    that began before says nothing of them. The observer may have been quicker, and what it saw stands.
     """
-    known = Job.objects.filter(cluster_id=submission.cluster_id, slurm_job_id=job_id, mark=submission.mark)
-    if (found := known.first()) is not None:
-        return found, ()
-    columns = columns_of(_record(submission, request, job_id, view))
-    job = Job(
+    marks = {one.submission.mark: one.submission for one in taken}
+    numbers = {one.submission.pk: one.job_id for one in taken}
+    cluster_id = taken[0].submission.cluster_id
+    found: dict[uuid.UUID, Job] = {}
+    for job in Job.objects.filter(cluster_id=cluster_id, mark__in=list(marks)):
+        submission = marks[job.mark]
+        if job.slurm_job_id == numbers[submission.pk]:
+            found[submission.pk] = job
+    new = {one.submission.pk: _row(one, view, answered_at) for one in taken if one.submission.pk not in found}
+    _save(list(new.values()))
+    owners = {one.submission.identity.membership_id for one in taken}
+    topics = [topic for job in new.values() for owner in owners for topic in live.of_submitted(job, owner)]
+    return found | new, tuple(dict.fromkeys(topics))
+
+
+def _save(jobs: list[Job]) -> None:
+    Job.objects.bulk_create(jobs)
+    JobEvent.objects.bulk_create(
+        JobEvent(job=job, at=job.submit_time, state=job.state, reason=job.reason) for job in jobs
+    )
+    if of_groups := [job for job in jobs if job.group_id is not None]:
+        lines.fold(of_groups)
+        for job in of_groups:
+            job.refresh_from_db(fields=["is_line", "group_state", "group_states", "line_state"])
+
+
+def _row(one: Taken, view: ClusterView, answered_at: dt.datetime) -> Job:
+    submission = one.submission
+    columns = columns_of(_record(submission, one.request, one.job_id, view))
+    return Job(
         tenant_id=submission.tenant_id,
-        cluster_id=submission.cluster_id,
+        cluster=submission.cluster,
         identity=submission.identity,
         owner=submission.user,
-        slurm_job_id=job_id,
+        slurm_job_id=one.job_id,
         observed_at=answered_at,
         **columns | {"submit_time": submission.sent_at},
     )
-    job.save(force_insert=True)
-    JobEvent.objects.bulk_create([JobEvent(job=job, at=job.submit_time, state=job.state, reason=job.reason)])
-    if job.group_id is not None:
-        lines.fold([job])
-        job.refresh_from_db(fields=["is_line", "group_state", "group_states", "line_state"])
-    return job, live.of_submitted(job, submission.identity.membership_id)
 
 
 def _record(submission: Submission, request: SubmitRequest, job_id: int, view: ClusterView) -> JobRecord:

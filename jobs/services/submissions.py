@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Sequence
 
 from django.db import IntegrityError
 from django.utils import translation
@@ -20,10 +21,11 @@ from jobs.services import requests
 from jobs.services.accounts import Account, account_of
 from jobs.services.capacity import ClusterView, recent_view
 from jobs.services.drafts import Draft, Typed, read_draft
-from jobs.services.first_rows import row_of
+from jobs.services.first_rows import Taken, rows_of
 from jobs.words import ANSWER_LOST, in_english, told
 from portal.lib import clock
 from portal.lib.errors import BadInput, FreeholdError, NotAllowed, OutsideError, WrongState
+from portal.lib.types import JSONDict
 from tenants.actor import Actor
 from tenants.commands import command
 from tenants.ids import short_name
@@ -46,6 +48,7 @@ MOVES = {
     SubmissionState.UNKNOWN: {SubmissionState.ACCEPTED},
 }
 NOT_SENT = (errors.NotReachable, errors.TokenRefused, errors.VersionGone, errors.TryAgain, WrongState)
+NOT_TAKEN = (errors.Unclear, *NOT_SENT, errors.SlurmRefused, ValueError)
 NO_PLACE = frozenset({"", "begin", "nice", "requeue", "hold"})  # what the form has no field for
 
 
@@ -96,32 +99,40 @@ def _same_cluster(known: Submission, cluster: Cluster) -> Submission:
     return known
 
 
+def make(
+    user: User, account: Account, draft: Draft, key: uuid.UUID
+) -> tuple[Submission, SubmitRequest, JSONDict]:
+    """The row, not saved yet; what is to be sent; and what the audit trail says of it."""
+    row_id, identity = uuid.uuid4(), account.identity
+    cluster, mark = identity.cluster, short_name(row_id)
+    request, origins = requests.assemble(draft, account=identity.name, home=account.home, mark=mark)
+    submission = Submission(
+        id=row_id,
+        tenant=cluster.tenant,
+        cluster=cluster,
+        user=user,
+        identity=identity,
+        key=key,
+        mark=mark,
+        request=requests.to_json(request),
+        origins=origins,
+        script=request.script,
+        notes=in_english(draft.notes),
+        sealed_environment=requests.seal_environment(request),
+        sent_at=clock.now(),
+    )
+    detail = {"cluster": cluster.name, "name": request.name, "partition": request.partition}
+    return submission, request, detail
+
+
 def _record(
     actor: Actor, user: User, account: Account, draft: Draft, key: uuid.UUID
 ) -> tuple[Submission, SubmitRequest]:
     """The row and its audit event, committed before anything is sent."""
-    row_id, identity = uuid.uuid4(), account.identity
-    cluster, mark = identity.cluster, short_name(row_id)
-    request, origins = requests.assemble(draft, account=identity.name, home=account.home, mark=mark)
-    with command("job.submitted", actor=actor, tenant=cluster.tenant) as done:
-        submission = Submission(
-            id=row_id,
-            tenant=cluster.tenant,
-            cluster=cluster,
-            user=user,
-            identity=identity,
-            key=key,
-            mark=mark,
-            request=requests.to_json(request),
-            origins=origins,
-            script=request.script,
-            notes=in_english(draft.notes),
-            sealed_environment=requests.seal_environment(request),
-            sent_at=clock.now(),
-        )
+    submission, request, detail = make(user, account, draft, key)
+    with command("job.submitted", actor=actor, tenant=submission.tenant, target=submission) as done:
         submission.save(force_insert=True)
-        done.target = submission
-        done.detail = {"cluster": cluster.name, "name": request.name, "partition": request.partition}
+        done.detail = detail
     return submission, request
 
 
@@ -129,23 +140,33 @@ def _send(actor: Actor, submission: Submission, request: SubmitRequest, view: Cl
     try:
         with translation.override("en"):  # what is kept of a refusal is English
             result = outside.submit(submission.identity, request)
-    except errors.Unclear:
+    except NOT_TAKEN as error:
+        problem = not_taken(actor, submission, error)
+        if problem is None:
+            return submission
+        raise problem from (None if problem is error else error)
+    accept(actor, [taken_of(submission, request, result)], view)
+    return submission
+
+
+def not_taken(actor: Actor, submission: Submission, error: Exception) -> FreeholdError | None:
+    """Keep what became of it; returns what to tell, None while nobody knows whether Slurm has it."""
+    if isinstance(error, errors.Unclear):
         with command("job.unclear", actor=actor, target=submission) as done:
             _move(submission, SubmissionState.CHECKING, message=ANSWER_LOST)
             done.publish(_topic(submission))
         poke(submission.cluster)
-        return submission
-    except NOT_SENT as error:
+        return None
+    if isinstance(error, NOT_SENT):
         _refuse(actor, submission, error.message)
         error.message, error.hint = told(error.message), told(error.hint)
-        raise
-    except errors.SlurmRefused as error:
+        return error
+    if isinstance(error, errors.SlurmRefused):
         _refuse(actor, submission, error.message)
-        raise _beside_its_field(error) from error
-    except ValueError as error:  # the client sends nothing that kills slurmrestd, whatever a form let through
-        _refuse(actor, submission, str(error))
-        raise BadInput(str(error), fields={"": str(error)}) from error
-    return _accept(actor, submission, request, result, view)
+        return _beside_its_field(error)
+    # the client sends nothing that kills slurmrestd, whatever a form let through
+    _refuse(actor, submission, str(error))
+    return BadInput(str(error), fields={"": str(error)})
 
 
 def _refuse(actor: Actor, submission: Submission, reason: str) -> None:
@@ -162,30 +183,35 @@ def _beside_its_field(error: errors.SlurmRefused) -> BadInput:
     return BadInput(_("Slurm refused the job. Nothing was submitted."), fields={field: said})
 
 
-def _accept(
-    actor: Actor, submission: Submission, request: SubmitRequest, result: SubmitResult, view: ClusterView
-) -> Submission:
-    """Keep the id, and a row of what was sent; the observer is asked to look and completes it."""
+def taken_of(submission: Submission, request: SubmitRequest, result: SubmitResult) -> Taken:
+    """With Slurm's warnings."""
+    return Taken(submission, request, result.job_id, " ".join(result.warnings)[:2000])
+
+
+def accept(actor: Actor, taken: Sequence[Taken], view: ClusterView) -> None:
+    """Keep ids, and rows of what was sent, of one cluster; the observer is asked to add the rest."""
     answered_at = clock.now()
-    with command(
-        "job.accepted", actor=actor, target=submission, detail={"slurm_job_id": result.job_id}
-    ) as done:
-        due = turns.share(submission.cluster_id)
-        job, topics = row_of(submission, request, result.job_id, view, answered_at=answered_at)
-        _move(
-            submission,
-            SubmissionState.ACCEPTED,
-            slurm_job_id=result.job_id,
-            job=job,
-            message=" ".join(result.warnings)[:2000],
-            answered_at=answered_at,
-        )
-        done.publish(_topic(submission), *topics)
+    cluster = taken[0].submission.cluster
+    with command("job.accepted", actor=actor, tenant=cluster.tenant) as done:
+        due = turns.share(cluster.pk)
+        rows, topics = rows_of(taken, view, answered_at=answered_at)
+        done.publish(*topics)
+        for one in taken:
+            submission = one.submission
+            _move(
+                submission,
+                SubmissionState.ACCEPTED,
+                slurm_job_id=one.job_id,
+                job=rows[submission.pk],
+                message=one.message,
+                answered_at=answered_at,
+            )
+            done.each(submission, {"slurm_job_id": one.job_id})
+            done.publish(_topic(submission))
     if due is None or due > answered_at:
-        poke(submission.cluster)
+        poke(cluster)
     else:
-        note_acted(submission.cluster_id)
-    return submission
+        note_acted(cluster.pk)
 
 
 def see_job(identity: SlurmIdentity, job_id: int) -> Job | None:

@@ -84,6 +84,13 @@ CALLS: dict[str, Call] = {
     "job_output_find": Call(job_of, query="?text=loss", roles=ADMINS, scopes=OUTPUT, around=slurm),
     "job_sent": Call(sent_job_of, roles=ADMINS, scopes=OUTPUT),
     "job_submit": Call(ready_for_all, body=job_body, roles=MEMBERS, scopes=JOBS, ok=201, around=slurm),
+    "jobs_submit_many": Call(
+        ready_for_all,
+        body=lambda world: {"jobs": [job_body(world), job_body(world)]},
+        roles=MEMBERS,
+        scopes=JOBS,
+        around=slurm,
+    ),
     "job_check": Call(ready_for_all, body=job_body, roles=MEMBERS, scopes=JOBS),
     "templates_list": Call(),
     "template_create": Call(body=lambda world: template_body(), roles=MEMBERS, scopes=JOBS, ok=201),

@@ -1,0 +1,147 @@
+"""Submits many jobs in one call, each exactly once and with rows of its own; what they share is done once."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+
+from django.db import IntegrityError
+from django.utils.translation import gettext as _
+
+from clusters.clients.slurmrest.models import SubmitRequest, SubmitResult
+from clusters.models import Cluster
+from jobs import outside
+from jobs.models import Submission
+from jobs.rules.view import RulesView
+from jobs.services.accounts import Account, account_of
+from jobs.services.capacity import ClusterView, recent_view
+from jobs.services.drafts import Draft, DraftRefused, Typed, read_draft
+from jobs.services.submissions import NOT_SENT, NOT_TAKEN, accept, make, not_taken, taken_of
+from jobs.words import told
+from portal.lib.errors import BadInput, NotAllowed, WrongState
+from tenants.actor import Actor
+from tenants.commands import command
+from tenants.models import User
+from tenants.rights import Action, require
+
+MOST = 100  # jobs of one call
+AT_ONCE = 25  # of which the rows are committed together, before the first of them is sent
+PATIENCE = 20.0  # seconds after which no more are sent; who sent the call waits for all of it
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of one job of a call. Without a submission nothing was sent, and the same call sends it."""
+
+    submission: Submission | None = None
+    problem: str = ""
+    fields: dict[str, str] = field(default_factory=dict)
+
+
+def submit_jobs(
+    *, actor: Actor, cluster: Cluster, typed: Sequence[Typed], keys: Sequence[uuid.UUID]
+) -> list[Outcome]:
+    """Submit once for each key; one outcome for each, in their order. The same keys go on where it ended.
+
+    Raises as submit_job does where nothing was sent at all: BadInput names each problem of each job by its
+    number and field ("3.nodes"). What Slurm says to one job is that job's outcome.
+    """
+    require(actor, Action.SUBMIT_JOB)
+    if actor.user is None:
+        raise NotAllowed(_("Only people submit jobs."))
+    known = {one.key: one for one in Submission.objects.filter(user=actor.user, key__in=keys)}
+    if any(one.cluster_id != cluster.pk for one in known.values()):
+        raise BadInput(_("This form was already used for another cluster."), hint=_("Open a new form."))
+    if len(known) == len(keys):
+        return [_known(known[key]) for key in keys]
+    account = account_of(actor, cluster)
+    view = recent_view(cluster, account.seen_at)
+    rest = list(zip(_drafts(typed, view, account.rules), keys, strict=True))
+    rest = [(draft, key) for draft, key in rest if key not in known]
+    sender = _Sender(actor, actor.user, account, view)
+    new: dict[uuid.UUID, Outcome] = {}
+    ends = time.monotonic() + PATIENCE
+    left = iter(rest)
+    while (some := list(islice(left, AT_ONCE))) and not sender.is_silent and time.monotonic() < ends:
+        new |= sender.send(some)
+    not_sent = Outcome(problem=_("Not sent: Slurm took too long. Send the same again to go on."))
+    return [_known(known[key]) if key in known else new.get(key, not_sent) for key in keys]
+
+
+def _known(submission: Submission) -> Outcome:
+    refused = submission.state == "refused"
+    return Outcome(submission, told(submission.message) if refused else "")
+
+
+def _drafts(typed: Sequence[Typed], view: ClusterView, rules: RulesView | None) -> list[Draft]:
+    """Nothing is sent unless all can be. Raises BadInput."""
+    problems: dict[str, str] = {}
+    drafts: list[Draft] = []
+    for number, one in enumerate(typed):
+        try:
+            drafts.append(read_draft(one, view, rules))
+        except DraftRefused as error:
+            problems |= {f"{number}.{name}": message for name, message in error.fields.items()}
+    if problems:
+        raise BadInput(_("Some of this cannot be sent. Nothing was submitted."), fields=problems)
+    return drafts
+
+
+@dataclass(slots=True)
+class _Sender:
+    """Records, sends and settles some jobs at a time."""
+
+    actor: Actor
+    user: User
+    account: Account
+    view: ClusterView
+    is_silent: bool = False  # Slurm gave no answer: it is asked no more in this call
+
+    def send(self, some: Sequence[tuple[Draft, uuid.UUID]]) -> dict[uuid.UUID, Outcome]:
+        """Of each key what became of its job."""
+        made = self._record(some)
+        try:
+            answers = outside.submit_several(
+                self.account.identity, [request for _submission, request in made], NOT_TAKEN
+            )
+        except NOT_SENT as error:  # not one of them
+            answers = [error] * len(made)
+        taken = [
+            taken_of(submission, request, answer)
+            for (submission, request), answer in zip(made, answers, strict=True)
+            if isinstance(answer, SubmitResult)
+        ]
+        if taken:
+            accept(self.actor, taken, self.view)
+        return {
+            submission.key: self._outcome(submission, answer)
+            for (submission, _request), answer in zip(made, answers, strict=True)
+        }
+
+    def _record(self, some: Sequence[tuple[Draft, uuid.UUID]]) -> list[tuple[Submission, SubmitRequest]]:
+        """The rows and their audit events, committed before anything is sent."""
+        made = [make(self.user, self.account, draft, key) for draft, key in some]
+        tenant = self.account.identity.cluster.tenant
+        try:
+            with command("job.submitted", actor=self.actor, tenant=tenant) as done:
+                Submission.objects.bulk_create(submission for submission, _request, _detail in made)
+                for submission, _request, detail in made:
+                    done.each(submission, detail)
+        except IntegrityError as error:
+            raise WrongState(
+                _("The same request is being worked on already."), hint=_("Send it again in a few seconds.")
+            ) from error
+        return [(submission, request) for submission, request, _detail in made]
+
+    def _outcome(self, submission: Submission, answer: SubmitResult | Exception) -> Outcome:
+        if isinstance(answer, SubmitResult):
+            return Outcome(submission)
+        problem = not_taken(self.actor, submission, answer)
+        if problem is None or isinstance(problem, NOT_SENT):
+            self.is_silent = True
+        if problem is None:
+            return Outcome(submission)
+        return Outcome(submission, problem.message, getattr(problem, "fields", {}))

@@ -1,0 +1,138 @@
+"""Submitting many jobs in one call: each once, each with rows of its own, and what Slurm says to each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from clusters.clients.slurmrest import errors
+from clusters.clients.slurmrest.models import SubmitRequest, SubmitResult
+from clusters.models import Cluster
+from jobs import live
+from jobs.models import Job, Submission
+from jobs.services import batches
+from portal.lib.types import JSONDict
+from tenants.live.topics import Topic, version_of
+from tenants.models import AuditEvent, Membership, Tenant, User
+from tests.api.calls import make_token, send
+from tests.cases import case
+from tests.jobs.builders import SCRIPT
+from tests.jobs.fakes import FakeSlurm
+
+pytestmark = [pytest.mark.django_db, pytest.mark.matrix]
+EACH = {"script": SCRIPT}
+
+
+@pytest.fixture
+def token(alice: User, tenant: Tenant) -> str:
+    return make_token(alice, tenant, ["jobs"])
+
+
+def submit(token: str, cluster: Cluster, jobs: list[JSONDict], *, status: int = 200, key: str = "k") -> Any:
+    path = f"/api/v1/t/aurora/clusters/{cluster.pk}/jobs/many/"
+    answer = send(token, "post", path, {"jobs": jobs}, key=key)
+    assert answer.status_code == status, answer.content
+    return answer.json()
+
+
+def named(count: int) -> list[JSONDict]:
+    return [{**EACH, "name": f"run {number}"} for number in range(count)]
+
+
+def refuse(monkeypatch: pytest.MonkeyPatch, slurm: FakeSlurm, name: str, error: Exception) -> None:
+    """This one job is not taken."""
+    take = slurm.submit
+
+    def submit_one(request: SubmitRequest) -> SubmitResult:
+        if request.name == name:
+            raise error
+        return take(request)
+
+    monkeypatch.setattr(slurm, "submit", submit_one)
+
+
+def test_each_job_has_its_rows_its_audit_events_and_its_number(
+    slurm: FakeSlurm, alice: User, tenant: Tenant, cluster: Cluster, token: str
+) -> None:
+    made = submit(token, cluster, named(batches.AT_ONCE + 2))
+    assert made["accepted"] == len(made["items"]) == batches.AT_ONCE + 2
+    for number, item in enumerate(made["items"]):
+        row = Submission.objects.get(pk=item["submission"])
+        job = Job.objects.get(pk=item["job"])
+        assert (row.state, row.request["name"], job.name) == ("accepted", f"run {number}", f"run {number}")
+        assert row.slurm_job_id == job.slurm_job_id == item["slurm_job_id"]
+        assert (row.job, job.mark, job.owner, job.state) == (job, row.mark, alice, "PENDING")
+        assert (item["state"], item["problem"], item["errors"]) == ("accepted", "", {})
+        told = AuditEvent.objects.filter(target_id=str(row.pk)).order_by("id")
+        assert [event.verb for event in told] == ["job.submitted", "job.accepted"]
+        assert told[1].detail == {"slurm_job_id": job.slurm_job_id}
+        assert version_of(Topic(tenant.pk, live.SUBMISSION, row.pk)) == 1
+    assert sorted(request.name or "" for request in slurm.submitted) == sorted(
+        f"run {number}" for number in range(batches.AT_ONCE + 2)
+    )
+    assert version_of(live.queue(tenant.pk, cluster.pk)) > 0
+
+
+@case("U10")
+def test_the_same_key_submits_nothing_twice_and_goes_on_where_a_call_ended(
+    slurm: FakeSlurm, cluster: Cluster, token: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(batches, "PATIENCE", -1.0)
+        first = submit(token, cluster, named(3))
+    assert (first["accepted"], len(slurm.submitted)) == (0, 0)
+    assert [item["submission"] for item in first["items"]] == [None] * 3
+    assert "Send the same again" in first["items"][0]["problem"]
+    second, third = submit(token, cluster, named(3)), submit(token, cluster, named(3))
+    assert second == third
+    assert (second["accepted"], len(slurm.submitted)) == (3, 3)
+    submit(token, cluster, named(2), status=422)
+    assert len(slurm.submitted) == 3
+
+
+def test_one_that_cannot_be_sent_keeps_all_back_and_is_named(
+    slurm: FakeSlurm, cluster: Cluster, token: str
+) -> None:
+    jobs = [EACH, {**EACH, "memory": "16 apples"}, {**EACH, "nodes": 99}]
+    told = submit(token, cluster, jobs, status=400)
+    assert set(told["errors"]) == {"jobs.1.memory", "jobs.2.nodes"}
+    assert submit(token, cluster, [EACH, {"name": "no script"}], status=400, key="l")["errors"]
+    assert slurm.submitted == []
+    assert not Submission.objects.exists()
+    assert submit(token, cluster, jobs[:1])["accepted"] == 1, "the key is free again"
+
+
+def test_what_slurm_says_to_one_job_is_told_with_it_and_the_others_are_taken(
+    slurm: FakeSlurm, cluster: Cluster, token: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refuse(monkeypatch, slurm, "run 1", errors.SlurmRefused(2066, "Invalid qos specification"))
+    made = submit(token, cluster, named(3))
+    assert [item["state"] for item in made["items"]] == ["accepted", "refused", "accepted"]
+    assert "Invalid qos specification" in made["items"][1]["errors"]["qos"]
+    assert made["items"][1]["job"] is None
+    assert AuditEvent.objects.filter(verb="job.refused").count() == 1
+
+
+@case("U10")
+def test_after_a_lost_answer_no_more_are_sent_and_that_one_is_sought(
+    slurm: FakeSlurm, cluster: Cluster, token: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refuse(monkeypatch, slurm, "run 0", errors.Unclear("connection lost"))
+    made = submit(token, cluster, named(batches.AT_ONCE + 1))
+    assert made["items"][0]["state"] == "checking"
+    assert (made["items"][-1]["submission"], made["items"][-1]["state"]) == (None, None)
+    assert made["accepted"] == len(slurm.submitted) < batches.AT_ONCE
+    states = set(Submission.objects.values_list("state", flat=True))
+    assert states <= {"accepted", "checking", "refused"}
+
+
+def test_who_left_submits_nothing(
+    slurm: FakeSlurm, alice: User, tenant: Tenant, cluster: Cluster, token: str
+) -> None:
+    assert submit(token, cluster, named(1))["accepted"] == 1
+    cluster.identities.filter(membership__user=alice).update(active=False)
+    submit(token, cluster, named(2), status=409, key="l")
+    Membership.objects.filter(user=alice, tenant=tenant).update(suspended_at="2026-01-01T00:00Z")
+    submit(token, cluster, named(2), status=401, key="m")
+    assert len(slurm.submitted) == 1
