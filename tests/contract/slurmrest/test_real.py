@@ -250,7 +250,7 @@ def test_unchanged_is_told_by_the_controllers_own_clock(alpha: SlurmLab) -> None
     until(lambda: gateway.jobs(unchanged_since=gateway.diag().req_time) is None, what="unchanged")
     since, doings = gateway.diag().req_time, gateway.diag().doings
     gateway.cancel(str(sent.job_id))
-    assert gateway.diag().doings != doings
+    until(lambda: gateway.diag().doings != doings, what="that it did something is counted")
 
     def changed() -> bool:
         return gateway.jobs(unchanged_since=since - 1) is not None
