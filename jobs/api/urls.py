@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import URLPattern, path
 
-from jobs.api import acts, jobs, limits, notifications, output, submit, templates, usage, views
+from jobs.api import acts, batch, jobs, limits, notifications, output, submit, templates, usage, views
 
 urlpatterns: list[URLPattern] = [
     path("jobs/", jobs.JobsApi.as_view(), name="api-jobs"),
@@ -37,4 +37,5 @@ urlpatterns: list[URLPattern] = [
     path("clusters/<uuid:pk>/queue/", jobs.QueueApi.as_view(), name="api-cluster-queue"),
     path("clusters/<uuid:pk>/jobs/", submit.SubmitApi.as_view(), name="api-job-submit"),
     path("clusters/<uuid:pk>/jobs/check/", submit.SubmitCheckApi.as_view(), name="api-job-check"),
+    path("clusters/<uuid:pk>/jobs/many/", batch.SubmitManyApi.as_view(), name="api-jobs-submit-many"),
 ]
