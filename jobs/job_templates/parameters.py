@@ -14,6 +14,8 @@ from portal.lib.types import JSONDict, Words
 
 NAME = re.compile(r"[a-z][a-z0-9_]{0,29}")
 PLACE = re.compile(r"\{\{ ?([a-z][a-z0-9_]{0,29}) ?\}\}")
+_TOKENS = re.compile(r"\\[\\|,]|.", re.DOTALL)
+_ESCAPED = re.compile(r"\\([\\|,])")
 LONGEST_LABEL = 60
 LONGEST_VALUE = 200
 MOST_PARAMETERS = 20
@@ -79,22 +81,28 @@ def declared(parameters: Iterable[Parameter], script: str) -> tuple[Parameter, .
     return kept
 
 
-def parse(lines: Iterable[str]) -> tuple[Parameter, ...]:
+def parse(lines: Iterable[str], before: Iterable[Parameter] = ()) -> tuple[Parameter, ...]:
     """From text, one a line: `name | label | default | choices`; raises BadInput with the line's number.
 
     The third and fourth part may be missing. Choices are separated by commas; a default that is a
-    whole number makes the parameter a number.
+    whole number makes the parameter a number. A backslash before | or a comma makes it part of the text.
+    A line that is as `before` would be written is that parameter: a program can say what a line cannot.
     """
     found = []
+    as_before = {write([one]): one for one in before}
     for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue
-        parts = [part.strip() for part in line.split("|")]
+        if line.strip() in as_before:
+            found.append(as_before[line.strip()])
+            continue
+        parts = [part.strip() for part in _split(line, "|")]
         if len(parts) > len(PARTS):
             told = _("Line %(line)d: write name | label | default | choices.") % {"line": number}
             raise BadInput(fields={"parameters": told})
         name, label, default, choices = (*parts, "", "", "")[: len(PARTS)]
-        options = tuple(choice.strip() for choice in choices.split(",") if choice.strip())
+        label, default = _plain(label), _plain(default)
+        options = tuple(_plain(choice.strip()) for choice in _split(choices, ",") if choice.strip())
         kind: Kind = "choice" if options else "text"
         if not options and default.isascii() and default.isdigit():
             kind = "number"
@@ -106,11 +114,32 @@ def write(parameters: Iterable[Parameter]) -> str:
     """The same as text, for the form."""
     lines = []
     for one in parameters:
-        parts = [one.name, str(one.label), one.default, ", ".join(one.choices)]
+        choices = ", ".join(_escaped(choice, ",") for choice in one.choices)
+        parts = [one.name, _escaped(str(one.label)), _escaped(one.default), choices]
         while len(parts) > 1 and not parts[-1]:
             parts.pop()
         lines.append(" | ".join(parts))
     return "\n".join(lines)
+
+
+def _split(text: str, at: str) -> list[str]:
+    """Where no backslash stands before it."""
+    parts = [""]
+    for token in _TOKENS.findall(text):
+        if token == at:
+            parts.append("")
+        else:
+            parts[-1] += token
+    return parts
+
+
+def _escaped(text: str, also: str = "") -> str:
+    text = text.replace("\\", "\\\\").replace("|", "\\|")
+    return text.replace(also, f"\\{also}") if also else text
+
+
+def _plain(text: str) -> str:
+    return _ESCAPED.sub(r"\1", text)
 
 
 def to_json(parameters: Iterable[Parameter]) -> list[JSONDict]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, ngettext_lazy
 
 from clusters.models import Cluster
 from clusters.services import consoles
@@ -33,7 +33,7 @@ class Act:
     verb: str  # in the audit trail
     title: Words
     question: Words
-    many: Words  # the question about several, with {count}
+    many: Words  # the question about several, with their count
     done: Words
     effect: Words
     states: frozenset[str]
@@ -50,7 +50,7 @@ ACTS: Final[Mapping[str, Act]] = {
             "job.cancelled",
             gettext_lazy("Cancel"),
             gettext_lazy("Cancel job {job}?"),
-            gettext_lazy("Cancel these {count} jobs?"),
+            ngettext_lazy("Cancel %(count)d job?", "Cancel these %(count)d jobs?", "count"),
             gettext_lazy("Job {job} is being cancelled."),
             gettext_lazy("What it has written so far stays."),
             frozenset(_OPEN),
@@ -61,7 +61,7 @@ ACTS: Final[Mapping[str, Act]] = {
             "job.held",
             gettext_lazy("Hold"),
             gettext_lazy("Hold job {job}?"),
-            gettext_lazy("Hold these {count} jobs?"),
+            ngettext_lazy("Hold %(count)d job?", "Hold these %(count)d jobs?", "count"),
             gettext_lazy("Job {job} is held: it does not start until it is released."),
             gettext_lazy("It keeps its place in the queue and does not start until it is released."),
             frozenset({JobState.PENDING}),
@@ -71,7 +71,7 @@ ACTS: Final[Mapping[str, Act]] = {
             "job.released",
             gettext_lazy("Release"),
             gettext_lazy("Release job {job}?"),
-            gettext_lazy("Release these {count} jobs?"),
+            ngettext_lazy("Release %(count)d job?", "Release these %(count)d jobs?", "count"),
             gettext_lazy("Job {job} is released."),
             gettext_lazy("It starts when its turn comes."),
             frozenset({JobState.PENDING}),
@@ -81,7 +81,7 @@ ACTS: Final[Mapping[str, Act]] = {
             "job.changed",
             gettext_lazy("Change"),
             gettext_lazy("Change job {job}"),
-            gettext_lazy("Change these {count} jobs?"),
+            ngettext_lazy("Change %(count)d job?", "Change these %(count)d jobs?", "count"),
             gettext_lazy("Job {job} was changed."),
             "",
             frozenset(_OPEN),
@@ -91,7 +91,7 @@ ACTS: Final[Mapping[str, Act]] = {
             "job.requeued",
             gettext_lazy("Requeue"),
             gettext_lazy("Requeue job {job}?"),
-            gettext_lazy("Requeue these {count} jobs?"),
+            ngettext_lazy("Requeue %(count)d job?", "Requeue these %(count)d jobs?", "count"),
             gettext_lazy("Job {job} goes back into the queue."),
             gettext_lazy("It is ended now and starts again from the beginning when its turn comes."),
             _RUNS,
@@ -103,7 +103,7 @@ ACTS: Final[Mapping[str, Act]] = {
             "job.suspended",
             gettext_lazy("Suspend"),
             gettext_lazy("Suspend job {job}?"),
-            gettext_lazy("Suspend these {count} jobs?"),
+            ngettext_lazy("Suspend %(count)d job?", "Suspend these %(count)d jobs?", "count"),
             gettext_lazy("Job {job} is being suspended."),
             gettext_lazy("It stops where it is. Its memory stays taken, and its time limit does not run on."),
             frozenset({JobState.RUNNING}),
@@ -115,7 +115,7 @@ ACTS: Final[Mapping[str, Act]] = {
             "job.resumed",
             gettext_lazy("Resume"),
             gettext_lazy("Resume job {job}?"),
-            gettext_lazy("Resume these {count} jobs?"),
+            ngettext_lazy("Resume %(count)d job?", "Resume these %(count)d jobs?", "count"),
             gettext_lazy("Job {job} goes on."),
             gettext_lazy("It goes on where it stopped."),
             frozenset({JobState.SUSPENDED}),
@@ -127,7 +127,7 @@ ACTS: Final[Mapping[str, Act]] = {
             "job.put_first",
             gettext_lazy("Put first"),
             gettext_lazy("Put job {job} first?"),
-            gettext_lazy("Put these {count} jobs first?"),
+            ngettext_lazy("Put %(count)d job first?", "Put these %(count)d jobs first?", "count"),
             gettext_lazy("Job {job} comes before the other waiting jobs of its owner."),
             gettext_lazy("It comes before its owner's other waiting jobs. Jobs of others are not affected."),
             frozenset({JobState.PENDING}),

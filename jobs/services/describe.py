@@ -30,6 +30,7 @@ _UNSAID = {
 }  # nobody asked for it, and it changes nothing
 _ORIGINS = {
     "form": _("form"),
+    "API": "API",
     "default": _("default"),
     "sbatch": _("as sbatch does"),
     "Slurm's default": _("Slurm's default"),
@@ -42,7 +43,7 @@ class Line:
 
     label: Words
     value: str
-    origin: str  # form, line 3, default, sbatch, Slurm's default: kept and told to programs as it is
+    origin: str  # form, API, line 3, default, sbatch, Slurm's default: kept and told to programs as it is
 
     @property
     def source(self) -> str:
@@ -96,7 +97,9 @@ def _of_environment(draft: Draft) -> Iterator[Line]:
     if draft.login_environment:
         yield Line(_("Environment"), gettext("of a login"), draft.origins.get("get_user_env", ""))
     if draft.environment:
-        yield Line(_("Environment"), ", ".join(sorted(draft.environment)), "form")
+        yield Line(
+            _("Environment"), ", ".join(sorted(draft.environment)), draft.origins.get("environment", "")
+        )
 
 
 def _export_text(rule: Export) -> str:

@@ -26,6 +26,8 @@ from portal.lib.errors import BadInput
 from portal.lib.types import Words
 
 FROM_FORM = "form"
+FROM_API = "API"
+GIVEN = frozenset({FROM_FORM, FROM_API})  # by who submits, beside the script
 BY_DEFAULT = "default"
 BY_SBATCH = "sbatch"  # worked out from other values, as the sbatch client does
 _SPECIAL = ("export", "get_user_env")  # of the environment
@@ -41,12 +43,13 @@ class Typed:
     upload_name: str = ""
     environment: str = ""
     wrap: str = ""  # one command in the place of a script, as by sbatch --wrap
+    given_by: str = FROM_FORM  # or FROM_API
     insists: bool = False  # to be sent though accounting, as last seen, speaks against it
 
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A request that may be sent. `origins` says for each value: form, line 3, default.
+    """A request that may be sent. `origins` says for each value: form, API, line 3, default.
 
     `more` are the further components of a heterogeneous job; their origins are named "1.nodes".
     """
@@ -95,13 +98,13 @@ def read_draft(typed: Typed, view: ClusterView, rules: RulesView | None = None) 
     script = _read_script(typed, problems)
     environment = _read_environment(typed.environment, problems)
     directives = read_directives(script.text, view.target) if script else Directives()
-    origins = dict.fromkeys(values, FROM_FORM)
+    origins = dict.fromkeys(values, typed.given_by)
     told_by_form = {*values, *problems}
     _merge(values, origins, directives.values, told_by_form)
     if "name" not in values and "name" not in problems:
         values["name"], origins["name"] = _default_name(typed), BY_DEFAULT
     special = {name: values.pop(name, None) for name in _SPECIAL}
-    form = {name: values[name] for name, origin in origins.items() if origin == FROM_FORM}
+    form = {name: values[name] for name, origin in origins.items() if origin in GIVEN}
     more = _components(directives, known, form | {"name": values.get("name")}, origins, problems)
     if more and "array" in values:
         problems.setdefault("array", _("A job of several components cannot be an array."))
@@ -115,6 +118,8 @@ def read_draft(typed: Typed, view: ClusterView, rules: RulesView | None = None) 
         raise DraftRefused(problems, lines=tuple(directives.problems), may_insist=may_insist)
     for name in work_out(values, view.target):
         origins.setdefault(name, BY_SBATCH)
+    if environment:
+        origins["environment"] = typed.given_by
     rule = special["export"]
     return Draft(
         values=values,
@@ -161,7 +166,7 @@ def _components(
     for index, found in enumerate(directives.more, start=1):
         values = dict(form)
         own = {name: origins.get(name, BY_DEFAULT) for name in form}
-        _merge(values, own, found, set(form) - (set() if own.get("name") == FROM_FORM else {"name"}))
+        _merge(values, own, found, set(form) - (set() if own.get("name") in GIVEN else {"name"}))
         for name in _SPECIAL:
             values.pop(name, None)
         wrong: dict[str, str] = {}

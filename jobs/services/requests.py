@@ -15,7 +15,7 @@ from jobs.models import Submission
 from jobs.observer.marks import add_mark, split_mark
 from jobs.parsing.client_environment import component_variables, exported, is_of_client, job_variables
 from jobs.parsing.environment import safe_environment
-from jobs.services.drafts import BY_DEFAULT, FROM_FORM, Draft
+from jobs.services.drafts import BY_DEFAULT, GIVEN, Draft
 from portal.lib import crypto
 from portal.lib.errors import WrongState
 from portal.lib.types import JSONDict
@@ -27,8 +27,8 @@ def assemble(draft: Draft, *, account: str, home: str, mark: str) -> tuple[Submi
     """(request, where each of its values came from). What is blank is not in the request at all."""
     values: dict[str, Any] = dict(draft.values)
     origins = dict(draft.origins)
-    is_from_form = origins.get("working_directory") == FROM_FORM
-    submit_directory = values["working_directory"] if is_from_form else home
+    is_given = origins.get("working_directory") in GIVEN
+    submit_directory = values["working_directory"] if is_given else home
     if "working_directory" not in values:
         values["working_directory"], origins["working_directory"] = home, BY_DEFAULT
     values["working_directory"] = posixpath.join(home, values["working_directory"])

@@ -144,9 +144,11 @@ def _why_not(actor: Actor, act: Act, rows: Sequence[Job]) -> list[str]:
 
 
 def _question(act: Act, rows: Sequence[Job]) -> str:
+    if not rows:
+        return str(act.title)
     if len(rows) == 1:
         return str(act.question).format(job=rows[0].line_label)
-    return str(act.many).format(count=len(rows))
+    return str(act.many % {"count": len(rows)})
 
 
 def _results(act: Act, outcomes: Sequence[selections.Outcome], back: str) -> dict[str, object]:

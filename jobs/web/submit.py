@@ -22,7 +22,7 @@ from jobs.parsing.script import parse_upload
 from jobs.services import accounts, describe, requests, submissions
 from jobs.services.amounts import amounts_of
 from jobs.services.capacity import ClusterView, view_of
-from jobs.services.drafts import FROM_FORM, DraftRefused, Typed, read_draft
+from jobs.services.drafts import GIVEN, DraftRefused, Typed, read_draft
 from jobs.web.forms import MAIN, MORE, JobForm
 from portal.lib.errors import BadInput, OutsideError, WrongState
 from portal.lib.types import JSONDict, Words
@@ -159,7 +159,7 @@ def _again(request: TenantRequest, key: str) -> JSONDict:
 
 def texts_of(made: Submission) -> dict[str, str]:
     """What was typed into fields of the form, as text."""
-    typed = {name: made.request[name] for name in (*MAIN, *MORE) if made.origins.get(name) == FROM_FORM}
+    typed = {name: made.request[name] for name in (*MAIN, *MORE) if made.origins.get(name) in GIVEN}
     return {name: describe.as_typed(name, value) for name, value in typed.items()}
 
 

@@ -257,7 +257,8 @@ def _initial(start: Chosen) -> dict[str, str]:
 
 def _content(form: TemplateForm, start: Chosen) -> Content:
     lines = form.cleaned_data["parameters"].splitlines()
-    return Content(form.cleaned_data["script"], parameters.parse(lines), start.content.fields)
+    asked = parameters.parse(lines, start.content.parameters)
+    return Content(form.cleaned_data["script"], asked, start.content.fields)
 
 
 def _kept(start: Chosen) -> list[tuple[str, str]]:

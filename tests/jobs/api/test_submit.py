@@ -66,7 +66,7 @@ def test_a_job_is_submitted_with_what_was_asked(
         "SPACED": " x ",
     }
     origins = {line["label"]: line["origin"] for line in made["lines"]}
-    assert origins["Name"] == "form"
+    assert origins["Name"] == "API"
     event = AuditEvent.objects.get(verb="job.submitted")
     assert (event.via, event.actor_user) == ("api", alice)
 
@@ -173,7 +173,7 @@ def test_a_check_stores_and_sends_nothing(slurm: FakeSlurm, cluster: Cluster, to
     body = {"script": "#!/bin/bash\r\n#SBATCH --gpus-per-node=1\r\necho\r\n", "time_limit": "60"}
     found = ask(token, "post", f"clusters/{cluster.pk}/jobs/check/", body)
     origins = {line["label"]: line["origin"] for line in found["lines"]}
-    assert (origins["Time limit"], origins["GPUs per node"]) == ("form", "line 2")
+    assert (origins["Time limit"], origins["GPUs per node"]) == ("API", "line 2")
     assert found["gpu_hours"] == 1.0
     assert isinstance(found["notes"], list)
     assert not Submission.objects.exists()

@@ -52,6 +52,25 @@ def test_what_is_written_reads_as_it_was() -> None:
 
 
 @pytest.mark.parametrize(
+    "made",
+    [
+        Parameter("rate", "Rate | per step", "a|b"),
+        Parameter("path", "Folder\\", "C:\\|d"),
+        Parameter("pair", "One, two", "a,b", "choice", ("a,b", "c|d", "e\\")),
+    ],
+)
+def test_what_a_program_named_with_our_signs_is_edited_without_loss(made: Parameter) -> None:
+    assert parameters.parse(parameters.write([made]).splitlines()) == (made,)
+
+
+def test_a_line_that_nobody_touched_is_what_it_was() -> None:
+    digits = Parameter("tag", "Tag", "7")  # a text, which a line of the form would make a number
+    lines = [*parameters.write([digits]).splitlines(), "rate | Rate | 3"]
+    assert [one.kind for one in parameters.parse(lines)] == ["number", "number"]
+    assert [one.kind for one in parameters.parse(lines, [digits])] == ["text", "number"]
+
+
+@pytest.mark.parametrize(
     "line",
     [
         "a | b | c | d | e",
