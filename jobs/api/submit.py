@@ -43,7 +43,9 @@ class LineOut(serializers.Serializer[Any]):
 
     label = serializers.CharField()  # type: ignore[assignment]  # the metaclass takes fields away
     value = serializers.CharField()
-    origin = serializers.CharField(help_text="API or form (given by who submitted), line 3 (of the script), default, ...")
+    origin = serializers.CharField(
+        help_text="API or form (given by who submitted), line 3 (of the script), default, ..."
+    )
 
 
 class CheckOut(serializers.Serializer[Any]):
