@@ -64,6 +64,12 @@ class Draft:
     login_environment: bool = False  # of the script's --get-user-env
     target: Target = field(default_factory=Target)
 
+    @property
+    def partitions(self) -> tuple[str, ...]:
+        """Those that are named; Slurm takes the first that fits."""
+        named = self.values.get("partition")
+        return tuple(named.split(",")) if isinstance(named, str) else ()
+
 
 class DraftRefused(BadInput):
     """Names every problem at once; `lines` are those of the script, beside which they are shown."""
@@ -71,7 +77,11 @@ class DraftRefused(BadInput):
     def __init__(
         self, fields: Mapping[str, str], *, lines: tuple[Problem, ...] = (), may_insist: bool = False
     ) -> None:
-        super().__init__(_("Some of this cannot be sent. Nothing was submitted."), fields=fields)
+        super().__init__(
+            _("Some of this cannot be sent. Nothing was submitted."),
+            fields=fields,
+            hint=_("Slurm may know better by now: you can send it all the same.") if may_insist else "",
+        )
         self.lines = lines
         self.may_insist = may_insist  # only what Slurm may know better speaks against it
 

@@ -22,6 +22,7 @@ from jobs.parsing.names import LONGEST_NAME
 from jobs.parsing.numbers import grouped
 from jobs.parsing.paths import LONGEST_PATH
 from jobs.parsing.script import LARGEST
+from jobs.rules.view import RulesView
 from jobs.services.capacity import ClusterView, PartitionView
 from jobs.services.describe import LABELS
 from jobs.services.drafts import Typed
@@ -82,9 +83,12 @@ class JobForm(forms.Form):
         ),
     )
 
-    def __init__(self, view: ClusterView, *args: Any, **kwargs: Any) -> None:
+    # shown where only accounting speaks against it, which may have changed since it was read
+    insists = forms.BooleanField(required=False, label=_("Send it all the same. Slurm decides."))
+
+    def __init__(self, view: ClusterView, *args: Any, rules: RulesView | None = None, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        for name, help_text in _helps(view).items():
+        for name, help_text in {**_helps(view), **_own(rules)}.items():
             self.fields[name] = _field(name, help_text, view)
         self.order_fields(["key", *MAIN, "script", "upload", "environment", *MORE])
 
@@ -97,6 +101,7 @@ class JobForm(forms.Form):
             upload=upload.read(LARGEST + 1) if upload is not None else None,
             upload_name=str(getattr(upload, "name", "") or ""),
             environment=self.cleaned_data.get("environment", ""),
+            insists=self.cleaned_data.get("insists", False),
         )
 
     def add_problems(self, problems: Mapping[str, str]) -> None:
@@ -206,6 +211,24 @@ def _helps(view: ClusterView) -> dict[str, str]:
         "qos": own,
         "reservation": word,
         "comment": gettext("At most %(most)d characters.") % {"most": LONGEST_COMMENT},
+    }
+
+
+def _own(rules: RulesView | None) -> dict[str, str]:
+    """Help that names the accounts and the QOS which this member may use; none where they are not known."""
+    if rules is None or not rules.mine:
+        return {}
+    account = rules.account_of({})
+    rule = rules.association(account, ())
+    found = {
+        "account": (sorted({one.account for one in rules.mine}), account),
+        "qos": (rule.qos if rule else (), rules.qos_of({}, rule)),
+    }
+    told = gettext("Yours: %(names)s. Blank: %(default)s.")
+    return {
+        name: told % {"names": ", ".join(names), "default": default}
+        for name, (names, default) in found.items()
+        if names and default
     }
 
 

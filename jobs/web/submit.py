@@ -19,6 +19,8 @@ from jobs.models import Submission
 from jobs.observer.pace import note_watched
 from jobs.parsing.refusal import Refusal
 from jobs.parsing.script import parse_upload
+from jobs.rules import judging, start
+from jobs.rules.view import RulesView, rules_of
 from jobs.services import accounts, describe, requests, submissions
 from jobs.services.amounts import amounts_of
 from jobs.services.capacity import ClusterView, view_of
@@ -55,9 +57,9 @@ def job_new(request: TenantRequest, pk: uuid.UUID) -> HttpResponse:
     require_slurm(cluster)
     view = view_of(cluster)
     if request.method != "POST":
-        accounts.identity_of(request.actor, cluster)  # says why not before anything is typed
+        identity = accounts.identity_of(request.actor, cluster)  # says why not before anything is typed
         note_watched([cluster.pk])
-        form = JobForm(view, initial=_initial(request))
+        form = JobForm(view, initial=_initial(request), rules=rules_of(cluster, identity.name))
         return _page(request, cluster, view, form)
     form = JobForm(view, request.POST, request.FILES)
     if not form.is_valid():
@@ -80,7 +82,8 @@ def _submit(
         lines = error.lines if isinstance(error, DraftRefused) else ()
         marked = _marked(typed, {problem.line for problem in lines})
         form = form.renewed(script=_text_of(typed))
-        return _page(request, cluster, view, form, {"script_lines": marked}, status=400)
+        context = {"script_lines": marked, "may_insist": getattr(error, "may_insist", False)}
+        return _page(request, cluster, view, form, context, status=400)
     except (WrongState, OutsideError) as error:
         form = form.renewed(script=_text_of(typed))
         return _page(request, cluster, view, form, {"not_sent": error}, status=error.status)
@@ -93,26 +96,37 @@ def _check(
     request: TenantRequest, cluster: Cluster, view: ClusterView, form: JobForm, typed: Typed
 ) -> HttpResponse:
     """What would be sent, or what speaks against it. Nothing is stored and the key stays good."""
-    context: JSONDict = {}
+    rules = _rules(request, cluster)
+    context: JSONDict = {"rules": rules}
     try:
-        draft = read_draft(typed, view)
+        draft = read_draft(typed, view, rules)
     except DraftRefused as error:
-        context = {"problems": _named(error.fields), "lines": error.lines}
+        context |= {"problems": _named(error.fields), "lines": error.lines, "may_insist": error.may_insist}
         if not request.htmx:
             form.add_problems(error.fields)
             context["script_lines"] = _marked(typed, {problem.line for problem in error.lines})
     else:
-        context = {
+        context |= {
             "preview": describe.of_draft(draft, view),
             "notes": draft.notes,
             "amounts": amounts_of(draft, view),
             "shows_money": may(request.actor, Action.ORDER),
+            "outlook": start.outlook_of(request.actor, cluster, view, draft.partitions),
+            "budgets": judging.left_for(draft.values, view, rules) if rules else (),
         }
     if request.htmx:
-        return render(request, "jobs/new.html#preview", context | {"view": view})
+        return render(request, "jobs/new.html#preview", context | {"view": view, "form": form})
     if typed.upload is not None:
         form = form.renewed(script=_text_of(typed))
     return _page(request, cluster, view, form, context, status=200 if "preview" in context else 400)
+
+
+def _rules(request: TenantRequest, cluster: Cluster) -> RulesView | None:
+    """What accounting allows the member's account; None where there is no account yet."""
+    try:
+        return rules_of(cluster, accounts.identity_of(request.actor, cluster).name)
+    except WrongState:  # told at the submit
+        return None
 
 
 def _page(
