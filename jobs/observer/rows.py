@@ -16,6 +16,7 @@ from jobs.models import ACTIVE_STATES, Job, JobEvent, JobState
 from jobs.notify.noting import note
 from jobs.observer import lines, turns
 from jobs.observer.columns import columns_of, is_our_check
+from jobs.observer.updates import update_rows
 from portal.lib.types import JSONDict
 from tenants.live.topics import publish_all
 
@@ -213,7 +214,7 @@ def _event(row: Job, looked_at: dt.datetime, *, is_new: bool = False) -> JobEven
 
 def _write(changes: Changes) -> None:
     Job.objects.bulk_create(changes.new, batch_size=_BATCH)
-    Job.objects.bulk_update(changes.changed, [*sorted(changes.columns), "observed_at"], batch_size=_BATCH)
+    update_rows(changes.changed, [*sorted(changes.columns), "observed_at"])
     JobEvent.objects.bulk_create(changes.events, batch_size=_BATCH)
     note(changes.events)
     lines.fold(changes.rows)
