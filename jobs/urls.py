@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.urls import URLPattern, path
 
 from jobs.limits import pages as limit_pages
+from jobs.rules import pages as rule_pages
 from jobs.usage import pages as usage_pages
 from jobs.web import (
     acts,
@@ -57,6 +58,7 @@ urlpatterns: list[URLPattern] = [
     path("clusters/<uuid:pk>/queue/", lists.queue, name="queue"),
     path("clusters/<uuid:pk>/nodes/<str:name>/", nodes.node, name="node"),
     path("clusters/<uuid:pk>/reservations/", reservations.reservations, name="reservations"),
+    path("clusters/<uuid:pk>/qos/", rule_pages.qos, name="qos"),
     path("clusters/<uuid:pk>/partitions/", partitions.partitions, name="partitions"),
     path("clusters/<uuid:pk>/partitions/<str:name>/", partitions.partition, name="partition"),
     path("clusters/<uuid:pk>/jobs/new/", submit.job_new, name="job-new"),

@@ -65,6 +65,12 @@ class JobIn(serializers.Serializer[Any]):
         help_text="At most 200 variables; only you can see the values later.",
     )
 
+    insist = serializers.BooleanField(
+        required=False,
+        default=False,
+        help_text="Send it though accounting, as last read, speaks against account, QOS or a limit.",
+    )
+
     def validate(self, asked: dict[str, Any]) -> dict[str, Any]:
         """A script or a command, not both."""
         if bool(asked.get("script")) == bool(asked.get("wrap")):
@@ -91,7 +97,7 @@ def typed(asked: Mapping[str, Any]) -> Typed:
     fields = {
         TYPED.get(name, name): str(value)
         for name, value in asked.items()
-        if name not in {"script", "wrap", "environment"}
+        if name not in {"script", "wrap", "environment", "insist"}
     }
     environment = "\n".join(f"{name}={value}" for name, value in asked.get("environment", {}).items())
     return Typed(

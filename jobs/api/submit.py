@@ -16,11 +16,14 @@ from rest_framework.response import Response
 from clusters.models import Cluster
 from clusters.stacks import require_slurm
 from jobs.api.jobs import JOBS, ClusterRef, JobOut
+from jobs.api.qos import BudgetOut
 from jobs.api.request import JobIn, named_as_sent, typed
 from jobs.models import Job, Submission, SubmissionState
 from jobs.observer.pace import note_watched
+from jobs.rules import judging, start
 from jobs.selectors import submission_of
 from jobs.services import actions, describe, requests, submissions
+from jobs.services.accounts import rules_for
 from jobs.services.amounts import amounts_of
 from jobs.services.capacity import view_of
 from jobs.services.drafts import read_draft
@@ -48,6 +51,16 @@ class LineOut(serializers.Serializer[Any]):
     )
 
 
+class OutlookOut(serializers.Serializer[Any]):
+    """Jobs that wait in a partition now, and when they start by the cluster's own estimate."""
+
+    partition = serializers.CharField()
+    waiting = serializers.IntegerField(help_text="An array counts once.")
+    estimated = serializers.IntegerField(help_text="Those for which there is an estimate.")
+    earliest = serializers.DateTimeField(allow_null=True)
+    latest = serializers.DateTimeField(allow_null=True)
+
+
 class CheckOut(serializers.Serializer[Any]):
     """What would be sent."""
 
@@ -59,6 +72,12 @@ class CheckOut(serializers.Serializer[Any]):
         decimal_places=2,
         allow_null=True,
         help_text="Its share of the nodes, at most; null for those who see no prices.",
+    )
+    budgets = BudgetOut(many=True, help_text="From which it would be taken.")
+    outlook = OutlookOut(many=True, help_text="Of the partitions that it names, or the default one.")
+    observed_at = serializers.DateTimeField(allow_null=True, help_text="When the cluster was looked at.")
+    rules_observed_at = serializers.DateTimeField(
+        allow_null=True, help_text="When accounts, QOS and limits were read; null: not checked."
     )
 
 
@@ -130,14 +149,19 @@ class SubmitCheckApi(TenantApi):
         cluster = get_visible(CLUSTERS.all(), self.actor, pk, Action.SUBMIT_JOB)
         require_slurm(cluster)
         view = view_of(cluster)
+        rules = rules_for(self.actor, cluster)
         with named_as_sent():
-            draft = read_draft(typed(read_body(request, JobIn)), view)
+            draft = read_draft(typed(read_body(request, JobIn)), view, rules)
         amounts = amounts_of(draft, view)
         facts = {
             "lines": describe.of_draft(draft, view),
             "notes": draft.notes,
             "gpu_hours": amounts.gpu_hours,
             "cost": amounts.cost if may(self.actor, Action.ORDER) else None,
+            "budgets": judging.left_for(draft.values, view, rules) if rules else [],
+            "outlook": start.outlook_of(self.actor, cluster, view, draft.partitions),
+            "observed_at": view.observed_at,
+            "rules_observed_at": rules.observed_at if rules else None,
         }
         return Response(CheckOut(facts).data)
 

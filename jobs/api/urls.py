@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import URLPattern, path
 
-from jobs.api import acts, batch, jobs, limits, notifications, output, submit, templates, usage, views
+from jobs.api import acts, batch, jobs, limits, notifications, output, qos, submit, templates, usage, views
 
 urlpatterns: list[URLPattern] = [
     path("jobs/", jobs.JobsApi.as_view(), name="api-jobs"),
@@ -34,6 +34,7 @@ urlpatterns: list[URLPattern] = [
     path("submissions/<uuid:pk>/again/", submit.SendAgainApi.as_view(), name="api-submission-again"),
     path("clusters/<uuid:pk>/limits/", limits.LimitsApi.as_view(), name="api-limits"),
     path("clusters/<uuid:pk>/limits/<uuid:member>/", limits.LimitApi.as_view(), name="api-limit"),
+    path("clusters/<uuid:pk>/qos/", qos.QosApi.as_view(), name="api-qos"),
     path("clusters/<uuid:pk>/queue/", jobs.QueueApi.as_view(), name="api-cluster-queue"),
     path("clusters/<uuid:pk>/jobs/", submit.SubmitApi.as_view(), name="api-job-submit"),
     path("clusters/<uuid:pk>/jobs/check/", submit.SubmitCheckApi.as_view(), name="api-job-check"),

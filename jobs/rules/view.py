@@ -94,8 +94,13 @@ class RulesView:
         if rule is None or not rule.qos:
             return ""
         root = self.accounts.get("root")
-        only = rule.qos[0] if len(rule.qos) == 1 else ""
-        return rule.default_qos or only or (root.default_qos if root else "") or NORMAL
+        return default_qos(rule, root.default_qos if root else "")
+
+
+def default_qos(rule: Rule, of_root: str) -> str:
+    """The QOS of a job that asks for none, as Slurm chooses it."""
+    only = rule.qos[0] if len(rule.qos) == 1 else ""
+    return rule.default_qos or only or of_root or NORMAL
 
 
 def rules_of(cluster: Cluster, user: str) -> RulesView | None:

@@ -9,7 +9,7 @@ from django.db.models import F, OuterRef, Subquery
 from django.utils.translation import gettext as _
 
 from clusters.models import Cluster, Phase, SlurmIdentity, StepState
-from jobs.rules.view import RulesView, recent_rules
+from jobs.rules.view import RulesView, recent_rules, rules_of
 from jobs.services.requests import home_in
 from portal.lib.errors import WrongState
 from tenants.actor import Actor
@@ -52,6 +52,14 @@ def identity_of(actor: Actor, cluster: Cluster) -> SlurmIdentity:
     if identity is None:
         raise _not_made_yet()
     return identity
+
+
+def rules_for(actor: Actor, cluster: Cluster) -> RulesView | None:
+    """What accounting allows the actor's account; None where there is no account yet."""
+    try:
+        return rules_of(cluster, identity_of(actor, cluster).name)
+    except WrongState:  # told at the submit
+        return None
 
 
 def _accounts(actor: Actor, cluster: Cluster) -> TenantQuerySet[SlurmIdentity]:

@@ -12,6 +12,7 @@ from clusters.models import Cluster
 from clusters.stacks import require_slurm
 from jobs import inside
 from jobs.filters import Filter
+from jobs.limits.service import has_accounting
 from jobs.listing import Page
 from jobs.observer.pace import note_watched
 from jobs.selectors import endpoint_of
@@ -29,6 +30,7 @@ def partitions(request: TenantRequest, pk: uuid.UUID) -> HttpResponse:
     """What each offers, and how many jobs run and wait there."""
     cluster, context = _frame(request, pk)
     context["partitions"] = inside.partitions_of(request.actor, cluster)
+    context["has_accounting"] = has_accounting(cluster)
     return render(request, "jobs/partitions.html", context)
 
 

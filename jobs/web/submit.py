@@ -20,7 +20,7 @@ from jobs.observer.pace import note_watched
 from jobs.parsing.refusal import Refusal
 from jobs.parsing.script import parse_upload
 from jobs.rules import judging, start
-from jobs.rules.view import RulesView, rules_of
+from jobs.rules.view import rules_of
 from jobs.services import accounts, describe, requests, submissions
 from jobs.services.amounts import amounts_of
 from jobs.services.capacity import ClusterView, view_of
@@ -96,7 +96,7 @@ def _check(
     request: TenantRequest, cluster: Cluster, view: ClusterView, form: JobForm, typed: Typed
 ) -> HttpResponse:
     """What would be sent, or what speaks against it. Nothing is stored and the key stays good."""
-    rules = _rules(request, cluster)
+    rules = accounts.rules_for(request.actor, cluster)
     context: JSONDict = {"rules": rules}
     try:
         draft = read_draft(typed, view, rules)
@@ -119,14 +119,6 @@ def _check(
     if typed.upload is not None:
         form = form.renewed(script=_text_of(typed))
     return _page(request, cluster, view, form, context, status=200 if "preview" in context else 400)
-
-
-def _rules(request: TenantRequest, cluster: Cluster) -> RulesView | None:
-    """What accounting allows the member's account; None where there is no account yet."""
-    try:
-        return rules_of(cluster, accounts.identity_of(request.actor, cluster).name)
-    except WrongState:  # told at the submit
-        return None
 
 
 def _page(

@@ -30,6 +30,7 @@ from tests.jobs.builders import (
     make_view,
 )
 from tests.jobs.fakes import install
+from tests.jobs.rules.builders import make_rules
 
 
 def _cluster(world: World) -> Cluster:
@@ -57,6 +58,13 @@ def limit_of(world: World) -> JSONDict:
     cluster = _cluster(world)
     keep_books(cluster)
     return {"pk": cluster.pk, "member": world.make(identity_for, cluster, world.owner).membership_id}
+
+
+def booked_of(world: World) -> JSONDict:
+    cluster = _cluster(world)
+    keep_books(cluster)
+    make_rules(cluster, identity_for(cluster, world.owner).name)
+    return {"pk": cluster.pk}
 
 
 def job_of(world: World) -> JSONDict:
@@ -142,6 +150,7 @@ ROUTES: dict[str, Route] = {
     "node": Route(lambda world: {**cluster_of(world), "name": "n0"}),
     "partitions": Route(cluster_of),
     "reservations": Route(cluster_of),
+    "qos": Route(booked_of),
     "partition": Route(lambda world: {**cluster_of(world), "name": "train"}),
     "job-cancel": Route(job_of, method="post", roles=ADMINS, around=slurm),
     "job-notify": Route(job_of, method="post", data=lambda world: told, roles=OWNERS),

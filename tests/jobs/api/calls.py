@@ -10,7 +10,16 @@ from portal.lib.types import JSONDict
 from tests.api.calls import Call
 from tests.architecture.routes import ADMINS, MEMBERS, OWNERS, World
 from tests.jobs.builders import SCRIPT, identity_for, make_job, make_submission
-from tests.jobs.routes import cluster_of, job_of, limit_of, slurm, submission_of, template_of, view_of_owner
+from tests.jobs.routes import (
+    booked_of,
+    cluster_of,
+    job_of,
+    limit_of,
+    slurm,
+    submission_of,
+    template_of,
+    view_of_owner,
+)
 
 JOBS = frozenset({"jobs"})
 OUTPUT = frozenset({"jobs", "read"})
@@ -64,6 +73,7 @@ CALLS: dict[str, Call] = {
     "jobs_list": Call(query="?who=everyone"),
     "cluster_queue": Call(cluster_of),
     "limits_list": Call(cluster_of),
+    "qos_list": Call(booked_of),
     "limits_set": Call(limit_of, body=lambda world: {"gpus": 4}, roles=ADMINS, scopes=frozenset({"people"})),
     "usage": Call(),
     "usage_idle": Call(),
