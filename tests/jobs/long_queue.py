@@ -102,25 +102,28 @@ def long_queue(*, release: str = "bookworm", console: bool = True) -> Iterator[L
         tenant = make_tenant("Long Queue Lab")
         member = make_member(tenant, Role.MEMBER)
         cluster = make_cluster(tenant)
-        cluster.identities.exclude(kind=IdentityKind.OBSERVER).exclude(membership__user=member).delete()
-        for identity in cluster.identities.all():
-            account = lab.members[0 if identity.kind == IdentityKind.OBSERVER else 1]
-            identity.name, identity.uid, identity.gid = account.name, account.uid, account.gid
-            identity.save()
-        cluster.slurm.url, cluster.slurm.api_version = lab.url, lab.versions[0]
-        cluster.slurm.sealed_jwt_key = crypto.seal(lab.key)
-        cluster.slurm.save()
-        cluster.phase, cluster.ready_at = "ready", cluster.created_at
-        cluster.save(update_fields=["phase", "ready_at"])
-        know_accounts(cluster, homes=str(lab.root / "home"))
-        facts = {"controller": f"127.0.0.1:{lab.port + 1}", "cluster_name": lab.name}
-        StepState.objects.create(
-            cluster=cluster, name="slurm", position=3, status=StepStatus.READY, facts=facts
-        )
+        point_at(lab, cluster, member)
         if console:
             cluster.site.drivers = {**cluster.site.drivers, "slurm": "local"}
             cluster.site.save(update_fields=["drivers"])
         yield LongQueue(lab, cluster, member)
 
 
-__all__ = ["LongQueue", "long_queue", "until"]
+def point_at(lab: SlurmLab, cluster: Cluster, member: User) -> None:
+    """Have the rows say that the cluster is this lab, whose first two accounts are observer and member."""
+    cluster.identities.exclude(kind=IdentityKind.OBSERVER).exclude(membership__user=member).delete()
+    for identity in cluster.identities.all():
+        account = lab.members[0 if identity.kind == IdentityKind.OBSERVER else 1]
+        identity.name, identity.uid, identity.gid = account.name, account.uid, account.gid
+        identity.save()
+    cluster.slurm.url, cluster.slurm.api_version = lab.url, lab.versions[0]
+    cluster.slurm.sealed_jwt_key = crypto.seal(lab.key)
+    cluster.slurm.save()
+    cluster.phase, cluster.ready_at = "ready", cluster.created_at
+    cluster.save(update_fields=["phase", "ready_at"])
+    know_accounts(cluster, homes=str(lab.root / "home"))
+    facts = {"controller": f"127.0.0.1:{lab.port + 1}", "cluster_name": lab.name}
+    StepState.objects.create(cluster=cluster, name="slurm", position=3, status=StepStatus.READY, facts=facts)
+
+
+__all__ = ["LongQueue", "long_queue", "point_at", "until"]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import http.client
+import itertools
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import urlsplit
@@ -52,6 +53,52 @@ def lossy_proxy(target: str) -> Iterator[str]:
         yield url
 
 
+@dataclass(slots=True)
+class Front:
+    """A proxy before a slurmrestd, and how it behaves at the moment."""
+
+    url: str = ""
+    pages: bool = False  # answers everything with a page of its own
+    late: Callable[[str], str] | None = None  # the token of this account as it is when it arrives too late
+
+
+@contextmanager
+def front_of(target: str) -> Iterator[Front]:
+    """Hands requests and answers on, as long as it is not told otherwise.
+
+    What is `late` is so in mid-poll: the first question of a look still comes in time.
+    """
+    front, pages = Front(), itertools.cycle([(200, b"<p>Sign in</p>"), (502, b"<h1>Bad Gateway</h1>")])
+
+    def answer(request: BaseHTTPRequestHandler) -> None:
+        length = int(request.headers.get("Content-Length", 0))
+        body = request.rfile.read(length) or None
+        if front.pages:
+            reply(request, *next(pages), kind="text/html")
+            return
+        headers = {name: value for name, value in request.headers.items() if name.lower() != "host"}
+        if front.late is not None and not request.path.endswith("/diag"):
+            headers["X-SLURM-USER-TOKEN"] = front.late(headers["X-SLURM-USER-NAME"])
+        upstream = http.client.HTTPConnection(urlsplit(target).netloc, timeout=20)
+        upstream.request(request.command, request.path, body, headers)
+        got = upstream.getresponse()
+        reply(request, got.status, got.read(), kind=got.headers.get("Content-Type", "text/plain"))
+        upstream.close()
+
+    with serving(answer) as url:
+        front.url = url
+        yield front
+
+
+def reply(request: BaseHTTPRequestHandler, status: int, body: bytes, *, kind: str) -> None:
+    """A whole answer."""
+    request.send_response(status)
+    request.send_header("Content-Type", kind)
+    request.send_header("Content-Length", str(len(body)))
+    request.end_headers()
+    request.wfile.write(body)
+
+
 @dataclass(frozen=True, slots=True)
 class Fault:
     """An answer that is not Slurm's."""
@@ -68,14 +115,8 @@ def broken_slurm(fault: Fault) -> Iterator[str]:
 
     def answer(request: BaseHTTPRequestHandler) -> None:
         time.sleep(fault.delay)
-        try:
-            request.send_response(fault.status)
-            request.send_header("Content-Type", fault.kind)
-            request.send_header("Content-Length", str(len(fault.body)))
-            request.end_headers()
-            request.wfile.write(fault.body)
-        except OSError:
-            return
+        with suppress(OSError):
+            reply(request, fault.status, fault.body, kind=fault.kind)
 
     with serving(answer) as url:
         yield url

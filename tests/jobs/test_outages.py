@@ -1,179 +1,243 @@
-"""A real cluster whose daemons stop, hang or talk nonsense in mid-run: no job is shown as ended by it."""
+"""A real cluster falls silent in mid-run: no job is shown as ended by it, and a poll after it all is right.
+
+The long form, of two minutes and in the browser, is in tests/soak.
+"""
 
 from __future__ import annotations
 
 import datetime as dt
-import http.client
-import os
-import signal
-import time
-import uuid
-from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler
-from urllib.parse import urlsplit
+import itertools
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
 
 import pytest
+import time_machine
+from django.db import connection
+from django.db.models import QuerySet
+from django.http import HttpResponse
+from django.test import Client
 
-from clusters.clients.slurmrest import tokens
-from clusters.drivers.local import daemons
-from clusters.models import SlurmEndpoint
 from jobs import outside
-from jobs.models import Job
+from jobs.models import Job, JobEvent
+from jobs.notify.models import JobNotice
 from jobs.observer import sources
-from jobs.observer.loop import claim, observe
-from jobs.observer.sources import Memory
-from jobs.services import submissions
-from jobs.services.drafts import Typed
 from portal.lib import clock
+from tenants.models import Role
+from tests.builders import make_member, make_tenant
 from tests.cases import case
-from tests.contract.driver_contract import settle
-from tests.jobs.proxies import Fault, broken_slurm, serving
-from tests.jobs.real import RealCluster, real_cluster
+from tests.clusters.builders import make_cluster
+from tests.contract.slurmrest.lab import SlurmLab, slurm_lab, until
+from tests.contract.slurmrest.places import RELEASES
+from tests.jobs.long_queue import LongQueue, point_at
+from tests.jobs.outages import (
+    BY_PROXY,
+    CTLD_STOPS,
+    PAGES,
+    REST_HANGS,
+    REST_STOPS,
+    TOKENS,
+    Scene,
+    answers,
+    silence,
+)
+from tests.jobs.proxies import Front, front_of
 
+T = TypeVar("T")
 pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True)]
-SLEEP = "#!/bin/bash\nsleep 300\n"
+FORGETFUL, NUMBERS = "forgetful", 12
+SHORT_MEMORY = f"MinJobAge=2\nFirstJobId=1\nMaxJobId={NUMBERS + 1}\n"  # in seconds; it forgets every ten
+# By release differs what is answered for a slurmctld that is away, and 22.05 has no word for a dead token.
+SILENCES = [
+    *itertools.product([CTLD_STOPS], RELEASES),
+    *itertools.product([TOKENS], ("bookworm", "testing")),
+    (REST_STOPS, FORGETFUL),
+    (REST_HANGS, "bookworm"),
+    (PAGES, "bookworm"),
+]
+UNKNOWN = "it is not known whether Slurm took it"
+# what a change is answered with, and what a submit: not handed over, or it is still to be found out
+SAID = {
+    CTLD_STOPS: (UNKNOWN, "The cluster's slurmctld does not answer"),
+    REST_STOPS: ("The cluster's Slurm API does not answer", "The cluster's Slurm API does not answer"),
+    REST_HANGS: (UNKNOWN, ""),
+    PAGES: (UNKNOWN, ""),
+    TOKENS: ("Slurm did not accept the portal's token", "Slurm did not accept the portal's token"),
+}
+SAID_BY_22_05 = {TOKENS: (UNKNOWN, "")}  # the same words come when slurmctld hung up
+
+
+@pytest.fixture(scope="module")
+def lab(request: pytest.FixtureRequest) -> Iterator[SlurmLab]:
+    """One for all silences of a release, and one that forgets and whose numbers come again."""
+    release: str = request.param
+    forgets = release == FORGETFUL
+    with slurm_lab(3, release="bookworm" if forgets else release, more=SHORT_MEMORY * forgets) as made:
+        yield made
 
 
 @pytest.fixture
-def slurm(monkeypatch: pytest.MonkeyPatch) -> Iterator[RealCluster]:
-    with real_cluster() as cluster:
-        monkeypatch.setattr(outside, "DEADLINE", 2.0)
-        yield cluster
+def front(lab: SlurmLab) -> Iterator[Front]:
+    with front_of(lab.url) as proxy:
+        yield proxy
 
 
-def submit(slurm: RealCluster) -> Job:
-    made = submissions.submit_job(
-        actor=slurm.actor, cluster=slurm.cluster, typed=Typed(script=SLEEP), key=uuid.uuid4()
-    )
-    assert made.job is not None
-    return slurm.wait_for(made.job, "RUNNING")
-
-
-def observed(slurm: RealCluster) -> SlurmEndpoint:
-    """What the observer does, and the endpoint after it."""
-    claimed = claim(slurm.cluster.slurm.pk)
-    assert claimed is not None
-    observe(claimed, {slurm.cluster.pk: slurm.memory})
-    endpoint = SlurmEndpoint.objects.get(pk=claimed.endpoint_id)
-    assert endpoint.next_observe_at is not None
-    SlurmEndpoint.objects.filter(pk=endpoint.pk).update(next_observe_at=clock.now() - dt.timedelta(seconds=1))
-    return endpoint
-
-
-def pid_of(slurm: RealCluster, kind: str) -> int:
-    conf = slurm.context.facts["slurm"]["slurm_conf"]
-    (found,) = (one.record.pid for one in daemons.find(conf.__eq__) if one.kind == kind)
-    return found
-
-
-@contextmanager
-def frozen(slurm: RealCluster, kind: str) -> Iterator[None]:
-    """The daemon takes connections and answers nothing for the duration of the block."""
-    pid = pid_of(slurm, kind)
-    os.kill(pid, signal.SIGSTOP)
-    try:
-        yield
-    finally:
-        os.kill(pid, signal.SIGCONT)
-
-
-@contextmanager
-def spoken_by(slurm: RealCluster, url: str) -> Iterator[None]:
-    """Another server in the place of the cluster's slurmrestd."""
-    SlurmEndpoint.objects.filter(cluster=slurm.cluster).update(url=url)
-    try:
-        yield
-    finally:
-        SlurmEndpoint.objects.filter(cluster=slurm.cluster).update(url=slurm.cluster.slurm.url)
-
-
-@contextmanager
-def late_proxy(target: str, seconds: float) -> Iterator[str]:
-    """Hands every request on, that much later."""
-
-    def answer(request: BaseHTTPRequestHandler) -> None:
-        time.sleep(seconds)
-        upstream = http.client.HTTPConnection(urlsplit(target).netloc, timeout=20)
-        headers = {name: value for name, value in request.headers.items() if name.lower() != "host"}
-        upstream.request(request.command, request.path, None, headers)
-        got = upstream.getresponse()
-        body = got.read()
-        request.send_response(got.status)
-        request.send_header("Content-Type", got.headers.get("Content-Type", "text/plain"))
-        request.send_header("Content-Length", str(len(body)))
-        request.end_headers()
-        request.wfile.write(body)
-        upstream.close()
-
-    with serving(answer) as url:
-        yield url
-
-
-def still_runs(slurm: RealCluster, job: Job, *, looks: int = 2) -> None:
-    """Whatever is tried, nothing is shown as ended, and since when nobody answers is told."""
-    before = SlurmEndpoint.objects.get(cluster=slurm.cluster).observed_at
-    for _ in range(looks):
-        endpoint = observed(slurm)
-        assert endpoint.unreachable_since is not None
-        assert endpoint.observed_at == before, "the age grows"
-        assert Job.objects.get(pk=job.pk).state == "RUNNING"
-
-
-def is_right_at_once(slurm: RealCluster, job: Job) -> None:
-    """One look after the return tells what happened meanwhile."""
-    endpoint = observed(slurm)
-    assert endpoint.unreachable_since is None
-    assert Job.objects.get(pk=job.pk).state == "RUNNING"
+@pytest.fixture
+def scene(lab: SlurmLab, client: Client) -> Iterator[Scene]:
+    tenant = make_tenant("Aurora Lab")
+    member, cluster = make_member(tenant, Role.MEMBER), make_cluster(tenant)
+    point_at(lab, cluster, member)
+    yield Scene(LongQueue(lab, cluster, member), client)
+    lab.command("scancel", "--full", f"--user={lab.members[1].name}")
 
 
 @case("U16")
-@pytest.mark.parametrize("by", ["list", "console"])
-def test_a_slurmctld_that_stops_ends_no_job(
-    slurm: RealCluster, monkeypatch: pytest.MonkeyPatch, by: str
+@pytest.mark.parametrize(("fault", "lab"), SILENCES, indirect=["lab"])
+def test_a_silence_ends_no_job_and_one_poll_after_it_all_is_right(
+    fault: str, lab: SlurmLab, front: Front, scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if by == "console":
-        monkeypatch.setattr(sources, "MOST_LISTED", 0)
-        slurm.memory.records = None
-    job, other = submit(slurm), submit(slurm)
-    assert observed(slurm).source == by
-    with frozen(slurm, "slurmctld"):
-        still_runs(slurm, job)
-    slurm.slurm("scancel", str(other.slurm_job_id))
-    slurm.memory.whole.tried_at = None
-    is_right_at_once(slurm, job)
-    assert Job.objects.get(pk=other.pk).state in {"CANCELLED", "COMPLETING"}
+    if fault in BY_PROXY:
+        scene.speak_through(front)
+    last = "forgotten" if fault == REST_STOPS else "ends"
+    scene.submit_those_that_go_on(last)
+    # a slurmctld that is away is told of after four seconds, a slurmrestd that hangs never
+    monkeypatch.setattr(outside, "DEADLINE", 1.0 if fault == REST_HANGS else 20.0)
+    before = scene.known()
+    with silence(fault, lab, front):
+        scene.let_end(last)
+        _poll, submitted, changed = at_once(
+            scene.poll, lambda: scene.press_submit("lost"), scene.press_change
+        )
+        assert scene.known() == before
+        scene.pages_say_since_when()
+        is_open = is_said_clearly(fault, lab, scene, submitted, changed)
+        while_nobody_looks(fault, scene, last)
+        monkeypatch.setattr(outside, "DEADLINE", 0.5)
+        scene.poll()
+        assert scene.known() == before
+    monkeypatch.setattr(outside, "DEADLINE", 20.0)
+    until(lambda: answers(lab), what="it is back")
+    scene.is_right_after_one_poll()
+    if fault == CTLD_STOPS:
+        assert not ends().exists(), "slurmd tells slurmctld some seconds later"
+    else:
+        comes_to_its_end(scene, last)
+    settles(fault, scene, is_open=is_open)
+    if fault == REST_STOPS:
+        the_number_comes_again(scene)
+
+
+def at_once(*calls: Callable[[], T]) -> list[T]:
+    """The results of calls that are made at the same time."""
+
+    def in_thread(call: Callable[[], T]) -> T:
+        try:
+            return call()
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(len(calls)) as pool:
+        return list(pool.map(in_thread, calls))
+
+
+def is_said_clearly(
+    fault: str, lab: SlurmLab, scene: Scene, submitted: HttpResponse, changed: HttpResponse
+) -> bool:
+    """Both presses are refused or said to be unclear; whether that of the submit is still open."""
+    said = SAID_BY_22_05 if fault in SAID_BY_22_05 and lab.release == "bookworm" else SAID
+    of_change, of_submit = said[fault]
+    assert changed.status_code == 503
+    assert of_change in scene.text_of(changed)
+    assert ("Look at the job before you ask again" in scene.text_of(changed)) is (of_change == UNKNOWN)
+    lost = scene.submission("lost")
+    if of_submit:
+        assert submitted.status_code == 503
+        assert "Nothing was submitted" in scene.text_of(submitted)
+        assert of_submit in scene.text_of(submitted)
+        assert (lost.state, lost.job) == ("refused", None)
+        return False
+    assert submitted.status_code == 302
+    assert submitted["Location"].endswith(f"/submissions/{lost.pk}/")
+    assert (lost.state, lost.job) == ("checking", None)
+    return True
+
+
+def while_nobody_looks(fault: str, scene: Scene, last: str) -> None:
+    """Where slurmctld is there it sees the end meanwhile, or has forgotten it."""
+    key = scene.key_of(last)
+    if fault == REST_STOPS:
+        until(lambda: key not in scene.told(), what="it is forgotten")
+    elif fault != CTLD_STOPS:
+        until(lambda: scene.told()[key] == "FAILED", what="it has ended")
+
+
+def comes_to_its_end(scene: Scene, last: str) -> None:
+    """The end was seen, and is told once; of a job that Slurm has forgotten only that it ended."""
+    job = Job.objects.get(pk=scene.jobs[last].pk)
+    assert (job.state, job.exit_status) == (("FAILED", 3) if last == "ends" else ("ENDED", None))
+    assert list(ends().values_list("job", "state")) == [(job.pk, job.state)]
+    told = "failed" if last == "ends" else "ended"
+    assert list(JobNotice.objects.values_list("job", "what")) == [(job.pk, told)]
+    assert scene.states()["runs"] == "RUNNING"
+    page = scene.get(f"/jobs/{scene.jobs['runs'].pk}/")
+    assert "Cluster API not reachable" not in page
+    assert 'class="age late"' not in page
+
+
+def ends() -> QuerySet[JobEvent]:
+    """What pages tell of ends."""
+    return JobEvent.objects.exclude(state__in=["PENDING", "RUNNING", "COMPLETING"])
+
+
+def settles(fault: str, scene: Scene, *, is_open: bool) -> None:
+    """A submit whose answer was lost is found, or said to be lost once that is certain."""
+    if fault == REST_HANGS:
+        scene.poll_until(lambda: scene.submission("lost").state == "accepted")
+        job = scene.submission("lost").job
+        assert job is not None
+        assert job.name == "lost"
+        return
+    if is_open:
+        assert scene.submission("lost").state == "checking", "it may still be on its way"
+        with time_machine.travel(clock.now() + dt.timedelta(seconds=30)):
+            scene.poll()
+        assert scene.submission("lost").state == "absent"
+    assert not Job.objects.filter(name="lost").exists()
+    assert "JobName=lost" not in scene.queue.lab.command("scontrol", "--oneliner", "show", "jobs")
+
+
+def the_number_comes_again(scene: Scene) -> None:
+    """The next job that Slurm gives the forgotten one's number is another job."""
+    old = Job.objects.get(pk=scene.jobs["forgotten"].pk)
+    for _ in range(NUMBERS):
+        if scene.queue.submit(held=True, name="another's") % NUMBERS == old.slurm_job_id - 1:
+            break
+    new = scene.submit("again")
+    assert (new.slurm_job_id, new.pk != old.pk) == (old.slurm_job_id, True)
+    scene.is_right_after_one_poll()
+    assert scene.states()["forgotten"] == "ENDED"
+    assert scene.states()["again"] in {"PENDING", "RUNNING"}
 
 
 @case("U16")
-def test_a_slurmrestd_that_hangs_talks_nonsense_or_dies_ends_no_job(slurm: RealCluster) -> None:
-    job = submit(slurm)
-    with frozen(slurm, "slurmrestd"):
-        still_runs(slurm, job, looks=1)
-    is_right_at_once(slurm, job)
-    page = Fault(200, "text/html", b"<html><body>Sign in</body></html>")
-    with broken_slurm(page) as url, spoken_by(slurm, url):
-        still_runs(slurm, job)
-    is_right_at_once(slurm, job)
-    os.kill(pid_of(slurm, "slurmrestd"), signal.SIGKILL)
-    still_runs(slurm, job)
-    settle(slurm.lab.site["slurm"], slurm.context)
-    is_right_at_once(slurm, job)
-
-
-def test_a_token_that_ends_in_mid_poll_ends_no_job(
-    slurm: RealCluster, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("lab", ["bookworm"], indirect=True)
+def test_a_slurmctld_that_hangs_ends_no_job_of_a_queue_that_is_too_long_to_be_listed(
+    scene: Scene, lab: SlurmLab, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    job, mint = submit(slurm), tokens.mint
-    short = dt.timedelta(seconds=2)  # whole seconds are counted, so it lives for one at least
-    monkeypatch.setattr(tokens, "mint", lambda name, key, **_: mint(name, key, lifetime=short))
-    # each request has a token of its own, so a look may last longer than one of them
-    slurm.memory = Memory()
-    with late_proxy(slurm.cluster.slurm.url, 0.6) as url, spoken_by(slurm, url):
-        began = time.monotonic()
-        is_right_at_once(slurm, job)
-        assert time.monotonic() - began > short.total_seconds()
-    monkeypatch.setattr(outside, "DEADLINE", 5.0)
-    with late_proxy(slurm.cluster.slurm.url, 3.2) as url, spoken_by(slurm, url):
-        still_runs(slurm, job, looks=1)
-    is_right_at_once(slurm, job)
+    monkeypatch.setattr(sources, "MOST_LISTED", 0)
+    cluster = scene.queue.cluster
+    cluster.site.drivers = {**cluster.site.drivers, "slurm": "local"}  # it has a console
+    cluster.site.save(update_fields=["drivers"])
+    scene.submit_those_that_go_on("ends")
+    assert scene.endpoint().source == "console"
+    monkeypatch.setattr(outside, "DEADLINE", 1.0)
+    before = scene.known()
+    with lab.hanging("slurmctld"):
+        scene.let_end("ends")
+        scene.poll()
+        assert scene.known() == before
+        scene.pages_say_since_when()
+    monkeypatch.setattr(outside, "DEADLINE", 20.0)
+    until(lambda: scene.told()[scene.key_of("ends")] == "FAILED", what="slurmctld was told of the end")
+    scene.is_right_after_one_poll()
+    comes_to_its_end(scene, "ends")

@@ -107,9 +107,12 @@ class SlurmLab:
         """The API versions that both its slurmrestd and the portal speak, newest first."""
         return self.place.versions
 
-    def token(self, user: str) -> str:
-        """A token for anybody, root too, as the cluster's key makes it; the portal's own is more careful."""
-        claims = {"sun": user, "iat": int(time.time()), "exp": int(time.time()) + 600}
+    def token(self, user: str, *, lifetime: int = 600) -> str:
+        """A token for anybody, root too, as the cluster's key makes it; the portal's own is more careful.
+
+        With less than no lifetime it has ended.
+        """
+        claims = {"sun": user, "iat": int(time.time()), "exp": int(time.time()) + lifetime}
         return jwt.encode({"alg": "HS256", "typ": "JWT"}, claims, OctKey.import_key(self.key))
 
     def gateway(
@@ -154,7 +157,7 @@ class SlurmLab:
             check=False,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=120,
         )
         assert not check or done.returncode == 0, f"{command}: {done.stdout}{done.stderr}"
         return done
@@ -171,13 +174,17 @@ class SlurmLab:
         until((run / "munge.sock").exists, what="munged")
         if self.accounting:
             books.start(self)
-        self.spawn("slurmctld", "-D", "-f", str(self.conf), user="slurm")
+        self.start_controller()
         for index in range(1, NODES + 1):
             (self.root / "spool" / f"{self.name}-n{index}").mkdir()
             step = str(self.root / "bin" / "slurmstepd")
             self.spawn("slurmd", "-D", "-N", f"{self.name}-n{index}", "-f", str(self.conf), "-d", step)
         self.start_rest()
         until(self.is_idle, what="idle nodes")
+
+    def start_controller(self) -> None:
+        """slurmctld alone; also after one that was ended."""
+        self.spawn("slurmctld", "-D", "-f", str(self.conf), user="slurm")
 
     def start_rest(self) -> None:
         """slurmrestd alone; also after one that was ended."""
@@ -257,26 +264,49 @@ class SlurmLab:
     @contextmanager
     def without_controller(self) -> Iterator[None]:
         """slurmctld takes requests and does not answer for the duration of the block."""
-        (controller,) = (p for name, p in self.processes.items() if name.startswith("slurmctld"))
-        controller.send_signal(signal.SIGSTOP)
+        with self.hanging("slurmctld"):
+            yield
+
+    @contextmanager
+    def hanging(self, kind: str) -> Iterator[None]:
+        """A daemon takes requests and does not answer for the duration of the block."""
+        (process,) = (p for name, p in self.processes.items() if name.startswith(kind))
+        process.send_signal(signal.SIGSTOP)
         try:
             yield
         finally:
-            controller.send_signal(signal.SIGCONT)
+            process.send_signal(signal.SIGCONT)
+
+    @contextmanager
+    def ended(self, kind: str) -> Iterator[None]:
+        """slurmctld or slurmrestd has ended for the duration of the block; then it is started again."""
+        (name,) = (name for name in self.processes if name.startswith(kind))
+        process = self.processes.pop(name)
+        process.terminate()
+        process.wait(timeout=30)
+        try:
+            yield
+        finally:
+            {"slurmctld": self.start_controller, "slurmrestd": self.start_rest}[kind]()
 
     def stop(self) -> None:
-        """End the daemons, then what jobs left: steps outlive slurmd."""
+        """End the daemons, and what jobs left: steps outlive slurmd, and slurmd waits for theirs to report."""
+        self._end_steps()
         for process in reversed(self.processes.values()):
             process.terminate()
         for process in self.processes.values():
             try:
-                process.wait(timeout=10)
+                process.wait(timeout=3)
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
+        self._end_steps()
+
+    def _end_steps(self) -> None:
+        daemons = {process.pid for process in self.processes.values()}
         for left in psutil.process_iter():
             with suppress(psutil.Error):
-                is_step = left.environ().get("SLURM_CONF") == str(self.conf)
+                is_step = left.environ().get("SLURM_CONF") == str(self.conf) and left.pid not in daemons
                 if is_step or left.gids().real in {member.gid for member in self.members}:
                     left.kill()
 
@@ -308,7 +338,7 @@ def slurm_lab(
         shutil.rmtree(root, ignore_errors=True)
 
 
-def until(condition: Callable[[], object], *, seconds: float = 30, what: str = "condition") -> None:
+def until(condition: Callable[[], object], *, seconds: float = 90, what: str = "condition") -> None:
     """Look again and again until it holds."""
     end = time.monotonic() + seconds
     while not condition():
