@@ -8,8 +8,18 @@ from django.db import connection
 from django.utils import translation
 from pytest_django import DjangoDbBlocker
 
-from tests.contract.slurmrest.fixtures import slurm_release  # noqa: F401  # fixtures are found by their names
+from tests import groups
+from tests.contract.slurmrest.fixtures import (  # noqa: F401  # fixtures are found by their names
+    slurm_release,
+    strict_release,
+)
 from tests.kube.fixtures import kube_server, platform  # noqa: F401  # fixtures are found by their names
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """In the order in which they are handed out; last, so that no other plugin changes it."""
+    groups.arrange(items)
 
 
 @pytest.fixture(scope="session")

@@ -7,7 +7,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Request, sync_playwright
+from playwright.sync_api import (
+    Browser,
+    BrowserContext,
+    ConsoleMessage,
+    Page,
+    Request,
+    expect,
+    sync_playwright,
+)
 
 CHROMIUM = "/usr/bin/chromium"
 ARGUMENTS = [
@@ -21,7 +29,8 @@ ARGUMENTS = [
     "--disable-dev-shm-usage",
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
 ]
-DEADLINE = 15_000.0  # ms, for one thing to appear
+DEADLINE = 45_000.0  # ms, for one thing to appear on a busy machine
+expect.set_options(timeout=DEADLINE)
 LOOPBACK = frozenset({"127.0.0.1", "localhost"})
 
 
@@ -89,7 +98,7 @@ def person(browser: Browser, portal: str, *, javascript: bool = True, width: int
         timezone_id="UTC",
     )
     context.set_default_timeout(DEADLINE)
-    context.set_default_navigation_timeout(30_000)
+    context.set_default_navigation_timeout(2 * DEADLINE)
     someone = Person(context=context, page=context.new_page(), portal=portal)
     context.on("page", someone.watch)
     someone.watch(someone.page)

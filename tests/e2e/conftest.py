@@ -1,4 +1,8 @@
-"""Fixtures of the whole-process tests: one portal a session, one browser a module, profiles a test."""
+"""Fixtures of the whole-process tests: one portal and one browser a group, profiles a test.
+
+They last as long as a worker stays in this folder, so that nothing of them runs beside other tests, and
+Playwright's loop does not meet the loops of those.
+"""
 
 from __future__ import annotations
 
@@ -20,18 +24,26 @@ from tests.fixtures import started
 
 HERE = Path(__file__).parent
 NewPerson = Callable[..., Person]
-GROUPS = {"test_running": "killed portal", "test_recovery": "killed portal", "test_releases": "releases"}
+# what needs no cluster of the big portal need not wait for it
+PAGES = ("test_signin_strict", "test_page_script", "test_api_reference", "test_editor", "test_output_script")
+GROUPS = {
+    "test_running": "killed portal",
+    "test_recovery": "killed portal",
+    "test_releases": "releases",
+    "test_accessibility": "scene",
+    **dict.fromkeys(PAGES, "pages"),
+}
 portal_of = pytest.StashKey[supervised.Portal]()
 people_of = pytest.StashKey[list[Person]]()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """All of this folder is slow. Of three groups one uses a portal, one kills it, one has own clusters."""
+    """All of this folder is slow. Two groups have the processes of `make run`; one of them kills these."""
     for item in items:
         if HERE in item.path.parents:
             item.add_marker(pytest.mark.slow)
             item.add_marker(pytest.mark.xdist_group(GROUPS.get(item.path.stem, "portal")))
-            item.add_marker(pytest.mark.timeout(420))
+            item.add_marker(pytest.mark.timeout(900))
 
 
 @pytest.hookimpl(wrapper=True)
@@ -50,38 +62,35 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
     return report
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def portal(request: pytest.FixtureRequest) -> Iterator[supervised.Portal]:
     """The processes of `make run`."""
     with supervised.running() as running:
         request.session.stash[portal_of] = running
         yield running
+        del request.session.stash[portal_of]
 
 
 @pytest.fixture(scope="module", autouse=True)
-def cleared(request: pytest.FixtureRequest) -> Iterator[None]:
-    """After each module its clusters are removed: the demo's site has few machines."""
-    yield
-    if running := request.session.stash.get(portal_of, None):
-        with hands_of(running) as hands:
-            until(
-                lambda: hands.tried("clear").get("left") == 0,
-                "all clusters are removed",
-                seconds=200,
-                pause=1,
-            )
+def cleared(request: pytest.FixtureRequest) -> None:
+    """Before each module the clusters of the one before are removed: the demo's site has few machines."""
+    if portal_of in request.session.stash:
+        hands: Hands = request.getfixturevalue("hands")
+        until(
+            lambda: hands.tried("clear").get("left") == 0, "all clusters are removed", seconds=300, pause=0.3
+        )
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def hands(portal: supervised.Portal) -> Iterator[Hands]:
     """Acts in the portal's database through the services."""
     with hands_of(portal) as running:
         yield running
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
-    """Chromium, for one module: Playwright's loop must not meet the loops of other tests."""
+    """Chromium."""
     with browsers.chromium() as running:
         yield running
 
@@ -100,15 +109,16 @@ def new_person(browser: Browser, request: pytest.FixtureRequest) -> Iterator[New
         yield make
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def strict_portal(
     pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[small_portal.SmallPortal]:
-    """A web process in front of npm oidc-provider."""
+    """A web process in front of npm oidc-provider. Nora founds no tenant; who needs one is somebody else."""
     url = small_portal.address()
+    people = {"nora": "Nora Berg", "lena": "Lena Holm", "tara": "Tara Lind", "otto": "Otto Brandt"}
     accounts = {
-        "nora": {"name": "Nora Berg", "email": "nora@example.org", "email_verified": True},
-        "otto": {"name": "Otto Brandt", "email": "otto@example.org", "email_verified": True},
+        subject: {"name": name, "email": f"{subject}@example.org", "email_verified": True}
+        for subject, name in people.items()
     }
     with (
         node_provider.running(url, accounts) as provider,

@@ -40,10 +40,10 @@ class Hands:
     def approved(self, subject: str, slug: str, name: str, *, nodes: int = 2) -> str:
         """Order a cluster, wait for the plan, let otto approve; the cluster's id."""
         order = self.do("order", subject=subject, slug=slug, name=name, nodes=nodes)["order"]
-        until(lambda: self.do("planned", order=order)["hash"], "the order has a plan", seconds=60)
+        until(lambda: self.do("planned", order=order)["hash"], "the order has a plan", seconds=120)
         return str(self.do("approve", subject="otto", order=order)["cluster"])
 
-    def wait_for(self, cluster: str, phase: str, *, seconds: float = 120.0) -> JSONDict:
+    def wait_for(self, cluster: str, phase: str, *, seconds: float = 240.0) -> JSONDict:
         """The cluster's state once it is in this phase."""
 
         def look() -> JSONDict | None:

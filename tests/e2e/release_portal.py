@@ -51,7 +51,9 @@ class ReleasePortal:
             "accounts": {who: [one.name, one.uid, one.gid] for who, one in people},
         }
         cluster = str(self.hands.do("adopt", slug=SLUG, name=lab.release, slurm=slurm)["cluster"])
-        until(lambda: self.hands.do("observed", cluster=cluster)["at"], "the observer has looked", seconds=60)
+        until(
+            lambda: self.hands.do("observed", cluster=cluster)["at"], "the observer has looked", seconds=120
+        )
         try:
             yield cluster
         finally:
@@ -92,7 +94,7 @@ def running(stores: servers.Servers, folder: Path) -> Iterator[ReleasePortal]:
         alive = stack.enter_context(
             _child("read_outputs", portal.environment, folder, str(socket), *reader, before=before)
         )
-        until(lambda: alive() and socket.exists(), "the output reader listens", seconds=60)
+        until(lambda: alive() and socket.exists(), "the output reader listens", seconds=120)
         yield ReleasePortal(url, acts, etc)
 
 
@@ -133,4 +135,4 @@ def _child(
         alive()
     finally:
         child.terminate()
-        child.wait(timeout=30)
+        child.wait(timeout=60)

@@ -84,12 +84,12 @@ def _serving(port: int, environment: Mapping[str, str], log: Path) -> Iterator[N
     with log.open("wb") as output:
         child = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=output, stderr=output)
     try:
-        until(lambda: child.poll() is not None or answers(port), "the web process answers", seconds=60)
+        until(lambda: child.poll() is not None or answers(port), "the web process answers", seconds=120)
         assert child.poll() is None, log.read_text(errors="replace")[-3000:]
         yield
     finally:
         child.terminate()
-        child.wait(timeout=20)
+        child.wait(timeout=60)
 
 
 def _run(command: list[str], environment: Mapping[str, str]) -> str:

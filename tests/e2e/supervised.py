@@ -21,8 +21,8 @@ from tests.fixtures.servers import die_with_parent
 
 ROOT = Path(__file__).resolve().parents[2]
 PARENT = Path("/var/lib/freehold")
-START_SECONDS = 150.0
-STOP_SECONDS = 90.0
+START_SECONDS = 240.0
+STOP_SECONDS = 120.0
 
 
 class Portal:
@@ -147,7 +147,7 @@ class Portal:
             until(
                 lambda: pid if (pid := self.pid_of(part)) not in {None, old} else None,
                 f"{part} is started again",
-                seconds=60,
+                seconds=120,
             )
             or 0
         )

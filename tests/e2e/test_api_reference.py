@@ -44,7 +44,7 @@ def test_the_example_of_an_operation_is_copied(strict_portal: SmallPortal, new_p
 def test_a_token_made_in_the_browser_opens_the_api(strict_portal: SmallPortal, new_person: NewPerson) -> None:
     page = new_person(strict_portal.url).page
     page.goto("/welcome/")
-    sign_in_strictly(page, "nora")
+    sign_in_strictly(page, "tara")
     page.get_by_label("Name", exact=True).press_sequentially("Lab Tökens")
     expect(page.get_by_label("Short name")).to_have_value("lab-tokens")  # follows the name
     page.get_by_label("Short name").fill("lab-token")

@@ -59,7 +59,7 @@ def test_the_editor_completes_options_and_stays_the_forms_field(
     page.get_by_role("option", name=re.compile("^--nodes ?[0-9]")).click()
     page.keyboard.type("2\necho hello")
     expect(field).to_have_value("#!/bin/bash\n\n#SBATCH --nodes=2\necho hello")
-    # text put over several lines at once (an input method, a test, a drop) leaves nothing that the policy stops
+    # text put over several lines at once (input method, test, drop) leaves nothing that the policy stops
     page.keyboard.press("Control+A")
     page.keyboard.insert_text("#!/bin/bash\n\n#SBATCH --nodes=3\necho hello")
     editor.fill("#!/bin/bash\n\n#SBATCH --nodes=2\necho hello")

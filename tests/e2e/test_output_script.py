@@ -20,6 +20,7 @@ from playwright.sync_api import Browser, Page, Route, WebSocketRoute, expect
 
 from jobs.web.pieces import AGAIN, Piece
 from tests.cases import case
+from tests.e2e.browser import DEADLINE
 from tests.e2e.waiting import until
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -117,7 +118,7 @@ def portal(browser: Browser) -> Iterator[Portal]:
 
 
 def shows(portal: Portal, text: str) -> None:
-    expect(portal.page.locator("#output-lines")).to_have_text(text, use_inner_text=True, timeout=8000)
+    expect(portal.page.locator("#output-lines")).to_have_text(text, use_inner_text=True, timeout=DEADLINE)
 
 
 @case("U21")

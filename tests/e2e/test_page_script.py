@@ -19,11 +19,11 @@ PAUSED = "Live updates paused, polling"
 
 @pytest.fixture(scope="module")
 def cookies(strict_portal: SmallPortal, browser: Browser) -> Iterator[list[Cookie]]:
-    """Nora's session, with a tenant of her own."""
+    """Lena's session, with a tenant of her own."""
     context = browser.new_context(base_url=strict_portal.url)
     page = context.new_page()
     page.goto("/welcome/")
-    sign_in_strictly(page, "nora")
+    sign_in_strictly(page, "lena")
     page.get_by_label("Short name").fill("lab-north")
     page.get_by_label("Name", exact=True).fill("Lab North")
     page.get_by_label("I accept the terms").check()
@@ -34,8 +34,8 @@ def cookies(strict_portal: SmallPortal, browser: Browser) -> Iterator[list[Cooki
 
 
 @pytest.fixture
-def nora(strict_portal: SmallPortal, cookies: list[Cookie], new_person: NewPerson) -> Person:
-    """Nora in a browser of her own."""
+def lena(strict_portal: SmallPortal, cookies: list[Cookie], new_person: NewPerson) -> Person:
+    """Lena in a browser of her own."""
     someone = new_person(strict_portal.url)
     someone.context.add_cookies([{**cookie} for cookie in cookies])  # type: ignore[typeddict-item]
     someone.allow("WebSocket")
@@ -44,9 +44,9 @@ def nora(strict_portal: SmallPortal, cookies: list[Cookie], new_person: NewPerso
 
 
 @pytest.fixture
-def members(nora: Person) -> Page:
+def members(lena: Person) -> Page:
     """The members page, whose socket a test serves itself; not opened yet."""
-    return nora.page
+    return lena.page
 
 
 def served(page: Page) -> list[WebSocketRoute]:
@@ -77,8 +77,8 @@ def test_a_session_that_ended_is_said_above_the_page(members: Page) -> None:
     assert len(sockets) == 1
 
 
-def test_a_page_of_a_tenant_that_was_left_does_not_stay_open(members: Page, nora: Person) -> None:
-    nora.allow("404 (Not Found)")
+def test_a_page_of_a_tenant_that_was_left_does_not_stay_open(members: Page, lena: Person) -> None:
+    lena.allow("404 (Not Found)")
     sockets = served(members)
     address = re.compile("/t/lab-north/members/$")
     members.route(
@@ -86,17 +86,17 @@ def test_a_page_of_a_tenant_that_was_left_does_not_stay_open(members: Page, nora
     )
     sockets[0].close(code=4401)
     expect(members.get_by_text("Not for you")).to_be_visible()
-    expect(members.get_by_text("Nora Berg")).to_have_count(0)
+    expect(members.get_by_text("Lena Holm")).to_have_count(0)
 
 
 def test_a_live_change_keeps_the_focus(members: Page) -> None:
     sockets = served(members)
     region = members.locator("[data-region]")
-    members.get_by_role("link", name="Change Nora Berg").focus()
+    members.get_by_role("link", name="Change Lena Holm").focus()
     changed = str(region.evaluate("(element) => element.outerHTML")).replace("Owner", "Owner now")
     sockets[0].send(changed.replace("<div ", '<div hx-swap-oob="true" ', 1))
     expect(members.get_by_text("Owner now")).to_be_visible()
-    expect(members.get_by_role("link", name="Change Nora Berg")).to_be_focused()
+    expect(members.get_by_role("link", name="Change Lena Holm")).to_be_focused()
 
 
 @pytest.mark.parametrize("kind", ["button", "summary"])
@@ -155,9 +155,9 @@ def test_a_form_goes_through_after_signing_in_again_in_another_tab(members: Page
     expect(members.get_by_text("ida@example.org").first).to_be_visible()
 
 
-def test_what_was_typed_is_there_again_after_the_session_was_lost(nora: Person) -> None:
-    members = nora.page
-    nora.allow("401")
+def test_what_was_typed_is_there_again_after_the_session_was_lost(lena: Person) -> None:
+    members = lena.page
+    lena.allow("401")
     members.goto("/t/lab-north/members/invite/")
     members.get_by_label("E-mail address").fill("eva@example.org")
     members.get_by_label("Admin: orders").check()
@@ -176,7 +176,7 @@ def test_what_was_typed_is_there_again_after_the_session_was_lost(nora: Person) 
 
 def test_a_page_in_german_says_times_and_its_own_words_in_german(members: Page) -> None:
     members.goto("/t/lab-north/members/")
-    members.get_by_role("button", name="Nora Berg").click()
+    members.get_by_role("button", name="Lena Holm").click()
     members.get_by_role("button", name="Deutsch").click()
     expect(members.get_by_role("heading", name="Mitglieder", exact=True)).to_be_visible()
     expect(members.locator("html")).to_have_attribute("lang", "de")
@@ -215,7 +215,7 @@ def test_search_and_menus_are_reached_by_keyboard(members: Page) -> None:
     members.goto("/t/lab-north/members/")
     members.keyboard.press("Tab")
     expect(members.get_by_role("link", name="Skip to content")).to_be_focused()
-    members.get_by_role("button", name="Nora Berg").press("Enter")
+    members.get_by_role("button", name="Lena Holm").press("Enter")
     expect(members.get_by_role("button", name="Sign out")).to_be_visible()
     members.keyboard.press("Escape")
     expect(members.get_by_role("button", name="Sign out")).to_be_hidden()

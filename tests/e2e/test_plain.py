@@ -56,7 +56,7 @@ def test_a_job_without_javascript(portal: Portal, place: tuple[str, str], new_pe
     page.get_by_role("button", name="Submit", exact=True).click()
     page.wait_for_url(re.compile(r"/jobs/[0-9a-f-]{36}/$"))
     expect(page.get_by_role("heading", name="plain <b>job</b>")).to_be_visible()
-    until(lambda: reloaded(page, "Completed"), "the page says so after a reload", seconds=60, pause=1)
+    until(lambda: reloaded(page, "Completed"), "the page says so after a reload", seconds=120, pause=0.3)
     page.get_by_role("link", name="Open the output").click()
     expect(page.get_by_label("Output text")).to_contain_text("hello from a plain form")
 
@@ -75,4 +75,4 @@ def test_a_job_is_cancelled_without_javascript(
     page.get_by_role("link", name="Cancel job").click()
     with page.expect_navigation():  # a reload before the answer is there would fail
         page.get_by_role("button", name="Cancel job").click()
-    until(lambda: reloaded(page, "Cancelled"), "the page says so after a reload", seconds=60, pause=1)
+    until(lambda: reloaded(page, "Cancelled"), "the page says so after a reload", seconds=120, pause=0.3)

@@ -97,7 +97,7 @@ def know_use(portal: ReleasePortal, cluster: str) -> None:
         assert told["trouble"] == ""
         return bool(told["known"])
 
-    until(read, "accounting tells of a task that ended", seconds=60, pause=0.3)
+    until(read, "accounting tells of a task that ended", seconds=180, pause=0.3)
 
 
 def outlast(page: Page, lab: SlurmLab, output: Locator) -> None:

@@ -68,7 +68,7 @@ def test_slurms_own_daemons_come_back_after_a_kill(portal: Portal, hands: Hands,
         def again(program: str = program, old: int = old) -> bool:
             return any(pid != old and portal.names(pid, name) for pid in portal.daemons(program))
 
-        until(again, f"{program} is started again", seconds=90)
+        until(again, f"{program} is started again", seconds=180)
     hands.wait_for(cluster, "ready")
     remove(portal, hands, cluster)
 
@@ -76,7 +76,7 @@ def test_slurms_own_daemons_come_back_after_a_kill(portal: Portal, hands: Hands,
 def pages_work(portal: Portal, cookie: str) -> bool:
     """Whether a page that needs database and session is answered; while a part is away it may not be."""
     try:
-        answer = requests.get(f"{portal.url}/welcome/", cookies={"sessionid": cookie}, timeout=10)
+        answer = requests.get(f"{portal.url}/welcome/", cookies={"sessionid": cookie}, timeout=30)
     except requests.RequestException:
         return False
     return answer.status_code == 200
@@ -88,7 +88,7 @@ def test_a_killed_part_is_started_again(portal: Portal, hands: Hands, part: str)
     assert pages_work(portal, cookie)
     old = portal.kill(part)
     portal.wait_for_new(part, old)
-    until(lambda: pages_work(portal, cookie), "pages are answered again", seconds=60)
+    until(lambda: pages_work(portal, cookie), "pages are answered again", seconds=120)
     assert all(pages_work(portal, cookie) for _ in range(20)), "a connection of before was used again"
 
 
@@ -97,8 +97,8 @@ def test_nothing_is_lost_when_both_stores_are_killed(portal: Portal, hands: Hand
     for part in ("postgres", "redis"):
         portal.wait_for_new(part, portal.kill(part))
     cookie = until(
-        lambda: hands.tried("cookie", subject="carla").get("sessionid"), "the stores answer", seconds=60
+        lambda: hands.tried("cookie", subject="carla").get("sessionid"), "the stores answer", seconds=120
     )
-    until(lambda: pages_work(portal, str(cookie)), "pages are answered again", seconds=60)
+    until(lambda: pages_work(portal, str(cookie)), "pages are answered again", seconds=120)
     hands.wait_for(cluster, "ready", seconds=200)
     remove(portal, hands, cluster)

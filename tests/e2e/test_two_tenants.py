@@ -68,7 +68,7 @@ def sides(hands: Hands) -> tuple[Side, Side]:
 def status(portal: Portal, address: str, cookie: str) -> int:
     """Of one page."""
     answer = requests.get(
-        portal.url + address, cookies={"sessionid": cookie}, allow_redirects=False, timeout=30
+        portal.url + address, cookies={"sessionid": cookie}, allow_redirects=False, timeout=60
     )
     return answer.status_code
 
@@ -82,6 +82,7 @@ def socket(portal: Portal, slug: str, topic: str, cookie: str) -> Iterator[Clien
         origin=Origin(portal.url),
         additional_headers={"Cookie": f"sessionid={cookie}"},
         max_size=None,
+        open_timeout=60,
     ) as open_one:
         yield open_one
 
@@ -90,7 +91,7 @@ def close_code(portal: Portal, slug: str, topic: str, cookie: str) -> int | None
     """With which code the portal closes the socket; None when it sends a fragment instead."""
     with socket(portal, slug, topic, cookie) as open_one:
         try:
-            open_one.recv(timeout=20)
+            open_one.recv(timeout=60)
         except ConnectionClosed as closed:
             return closed.rcvd.code if closed.rcvd else 0
     return None
@@ -118,7 +119,7 @@ def test_a_strangers_page_holds_no_name_of_the_other(portal: Portal, sides: tupl
     mine, other = sides
     for page in ("", "jobs/?who=everyone", f"clusters/{other.cluster}/queue/", "audit/"):
         text = requests.get(
-            f"{portal.url}/t/{other.slug}/{page}", cookies={"sessionid": other.cookie}, timeout=30
+            f"{portal.url}/t/{other.slug}/{page}", cookies={"sessionid": other.cookie}, timeout=60
         ).text
         assert other.slug in text
         assert f"secret-of-{mine.subject}" not in text
@@ -154,14 +155,14 @@ def _queue(portal: Portal, side: Side, account: str, token: str) -> requests.Res
         "SELECT url, api_version FROM clusters_slurmendpoint WHERE cluster_id = %s", side.cluster
     )[0]
     headers = {"X-SLURM-USER-NAME": account, "X-SLURM-USER-TOKEN": token}
-    return requests.get(f"{url}/slurm/{version}/jobs", headers=headers, timeout=30)
+    return requests.get(f"{url}/slurm/{version}/jobs", headers=headers, timeout=60)
 
 
 def test_many_looks_at_once_do_not_mix(portal: Portal, sides: tuple[Side, Side]) -> None:
     def look(number: int) -> bool:
         side, other = sides[number % 2], sides[1 - number % 2]
         text = requests.get(
-            f"{portal.url}/t/{side.slug}/jobs/", cookies={"sessionid": side.cookie}, timeout=30
+            f"{portal.url}/t/{side.slug}/jobs/", cookies={"sessionid": side.cookie}, timeout=60
         ).text
         return f"secret-of-{side.subject}" in text and f"secret-of-{other.subject}" not in text
 

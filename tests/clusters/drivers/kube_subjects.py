@@ -14,6 +14,7 @@ from clusters.provisioning.steps import StepContext
 from portal.lib import processes
 from tests.clusters.drivers.lab import Lab, free_ports
 from tests.clusters.drivers.subjects import LocalSubject
+from tests.contract.driver_contract import drive_away
 from tests.kube import assets
 
 CONCERNS = ("machines", "fabric", "control_plane")
@@ -48,7 +49,7 @@ class ControlPlaneSubject(LocalSubject):
         """Kill the API server."""
         one = planes.find(plane_of(self.lab, self.ctx).root, self.ctx.spec.gid)["kube-apiserver"]
         assert processes.send_signal(one.record, signal.SIGKILL)
-        assert not daemons.wait_gone([one.record], seconds=5)
+        assert not daemons.wait_gone([one.record], seconds=20)
 
     def changed(self) -> StepContext:
         """The same cluster on other ports."""
@@ -66,6 +67,18 @@ class NodesSubject(LocalSubject):
     """The nodes step."""
 
     name = "nodes"
+
+    def __init__(self, lab: Lab, ctx: StepContext) -> None:
+        """In a control plane that runs; nodes that others left there go."""
+        self.lab, self.step, self.ctx = lab, lab.site[self.name], ctx
+        self.fresh()
+
+    def fresh(self) -> None:
+        """Start over in the same control plane: of a cluster without nodes it holds nothing of this step."""
+        drive_away(self.step, self.ctx)
+        client = plane_access.portal_client(self.ctx)
+        for node in client.list(NODES):
+            client.delete(Ref(NODES, node["metadata"]["name"]), uid=node["metadata"]["uid"])
 
     def inventory(self) -> dict[str, object]:
         """Our nodes, each with its version."""

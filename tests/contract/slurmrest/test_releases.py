@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
 
@@ -268,7 +268,7 @@ def test_an_upgrade_that_takes_the_spoken_version_away(alpha: SlurmLab) -> None:
     def end_it() -> None:
         _, process = alpha.processes.popitem()
         process.terminate()
-        process.wait(timeout=10)
+        process.wait(timeout=30)
 
     first = found_by_a_slurmrestd_with(oldest)
     assert (first.api, first.offered) == (oldest, (oldest,))
@@ -304,7 +304,7 @@ def test_with_accounting_qos_and_account_change_and_strangers_are_refused(releas
             gateway.cancel(str(job))
 
 
-def test_a_cluster_ends_without_a_trace(slurm_release: Callable[[str], SlurmLab]) -> None:
+def test_a_cluster_ends_without_a_trace() -> None:
     with slurm_lab(members=1, release="trixie") as lab:
         pids = [process.pid for process in lab.processes.values()]
         folder, root = lab.root, str(lab.place.root)

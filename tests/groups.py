@@ -1,0 +1,52 @@
+"""Which tests share a worker, and in which order groups start: the longest first, so none is left alone.
+
+Tests without the mark `slow` are handed out one by one, at the end: they fill every worker evenly.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+# The longest first, as measured; what is not named comes after these, by its number of tests.
+LONGEST = (
+    "portal",
+    "killed portal",
+    "kube-0",
+    "kube-1",
+    "kube",
+    "control-plane",
+    "tests/clusters/drivers/test_accounting.py",
+    "releases",
+    "scene",
+    "pages",
+    "tests/clusters/drivers/test_local_contract.py",
+    "tests/clusters/test_real_kube.py",
+    "tests/api/test_schemathesis.py",
+    "run",
+    "parity",
+)
+
+
+def arrange(items: list[pytest.Item]) -> None:
+    """Give each slow test a group, its module's unless it has one, and sort all tests by their groups."""
+    sizes: dict[str, int] = {}
+    for item in items:
+        if item.get_closest_marker("slow") and not group_of(item):
+            item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("::")[0]))
+        if group := group_of(item):
+            sizes[group] = sizes.get(group, 0) + 1
+    places = {group: place for place, group in enumerate(LONGEST)}
+
+    def place(item: pytest.Item) -> tuple[int, int, str]:
+        group = group_of(item)
+        if not group:
+            return len(LONGEST) + (1 if item.get_closest_marker("matrix") else 2), 0, ""
+        return places.get(group, len(LONGEST)), -sizes[group], group
+
+    items.sort(key=place)
+
+
+def group_of(item: pytest.Item) -> str:
+    """Its group, or nothing for a test that any worker may take."""
+    mark = item.get_closest_marker("xdist_group")
+    return str(mark.args[0] if mark.args else mark.kwargs.get("name", "")) if mark else ""
