@@ -134,4 +134,7 @@ SAID: tuple[str, ...] = (
     _("The site {0} has no addresses left for another cluster."),
     _("The claim on {0} waits: {1}."),
     _("{0} is {1} for Argo CD."),
+    _("The container did not run the program: {0}"),
+    _("The cluster's login pods lack a program that the console needs."),
+    _("Their image needs Slurm's client programs, setpriv, env and timeout."),
 )

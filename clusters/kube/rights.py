@@ -18,6 +18,8 @@ KINDS: Final[dict[str, Kind]] = {
     one.kind: one
     for one in (kinds.NAMESPACE, kinds.SERVICE_ACCOUNT, kinds.CLUSTER_ROLE, kinds.CLUSTER_ROLE_BINDING)
 }
+GROUP: Final = "rbac.authorization.k8s.io"
+CONSOLE: Final = "freehold-console"  # a role that is only bound where Slurm's pods are
 ACCOUNT: Final = Ref(kinds.SERVICE_ACCOUNT, "portal", "freehold")
 
 

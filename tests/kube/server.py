@@ -20,7 +20,7 @@ from portal.lib.errors import OutsideError
 from tests.fixtures.servers import die_with_parent
 from tests.kube.pki import Authority, new_key
 
-DEADLINE = 60.0
+DEADLINE = 120.0
 Rule = Mapping[str, Any]
 
 
@@ -146,12 +146,14 @@ class KubeServer:
         )
 
     def _start_server(self, store: int, secure: int) -> None:
-        pair = self.authority.server()
+        pair, kubelets = self.authority.server(), self.authority.client("test-kubelets")
         files = {
             "ca.crt": self.authority.certificate,
             "server.crt": pair.certificate,
             "server.key": pair.key,
             "accounts.key": new_key(),
+            "kubelets.crt": kubelets.certificate,
+            "kubelets.key": kubelets.key,
         }
         for name, content in files.items():
             path = self.folder / name
@@ -169,6 +171,11 @@ class KubeServer:
             f"--tls-private-key-file={self.folder / 'server.key'}",
             f"--service-account-key-file={self.folder / 'accounts.key'}",
             f"--service-account-signing-key-file={self.folder / 'accounts.key'}",
+            # a test's kubelet on the loopback; its certificate is verified, and it verifies ours
+            f"--kubelet-certificate-authority={self.folder / 'ca.crt'}",
+            f"--kubelet-client-certificate={self.folder / 'kubelets.crt'}",
+            f"--kubelet-client-key={self.folder / 'kubelets.key'}",
+            "--kubelet-preferred-address-types=InternalIP",
             "--service-account-issuer=https://kubernetes.default.svc",
             "--service-cluster-ip-range=10.96.0.0/16",
             "--authorization-mode=RBAC",

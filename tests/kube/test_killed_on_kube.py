@@ -85,10 +85,11 @@ class Story:
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
 @case("U38")
-@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+@pytest.mark.parametrize(("after", "every"), [(False, 3), (True, 1)], ids=["before", "after"])
 def test_a_worker_killed_at_each_change_ends_with_one_of_everything(
-    kube_server: KubeServer, mortal: Mortal, after: bool
+    kube_server: KubeServer, mortal: Mortal, after: bool, every: int
 ) -> None:
+    # outside, death before a change is death after the one before it: of those some are enough
     profile = sites.plain_by_flux(kube_server)
     mortal.changes_only = True
     with Running(kube_server.client, profile.vendors()):
@@ -97,7 +98,7 @@ def test_a_worker_killed_at_each_change_ends_with_one_of_everything(
         whole = story.built(first)
         story.ended(first)
         assert len(whole) > 6
-        for point in range(1, MOST):
+        for point in range(1, MOST, every):
             before = mortal.deaths
             cluster = story.begin()
             mortal.doom(point, after=after)
@@ -106,7 +107,7 @@ def test_a_worker_killed_at_each_change_ends_with_one_of_everything(
             story.ended(cluster)
             if mortal.deaths == before:
                 break
-        assert mortal.deaths > len(whole), mortal.said
+        assert mortal.deaths > len(whole) // every, mortal.said
 
 
 @pytest.mark.slow

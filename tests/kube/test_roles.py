@@ -33,14 +33,30 @@ def test_every_right_is_named(role: str) -> None:
         assert not {"escalate", "impersonate", "deletecollection", "watch", "update"} & set(rule["verbs"]), (
             rule
         )
-        assert not any(
-            resource.endswith(("/exec", "/attach", "/portforward")) for resource in rule["resources"]
-        )
+        assert not any(resource.endswith(("/attach", "/portforward")) for resource in rule["resources"])
 
 
-def test_only_the_three_roles_of_members_may_be_given_away() -> None:
+def test_programs_are_run_in_pods_only_where_a_step_binds_the_role_for_it() -> None:
+    by_role = {
+        one["metadata"]["name"]: one["rules"]
+        for role in roles.names()
+        for one in roles.documents(role)
+        if "rules" in one
+    }
+    running = {name for name, found in by_role.items() if "pods/exec" in str(found)}
+    assert running == {"test-tenant-freehold-console"}
+    (rule,) = by_role["test-tenant-freehold-console"]
+    assert (rule["resources"], sorted(rule["verbs"])) == (["pods/exec"], ["create", "get"])
+    bound = [
+        one["roleRef"]["name"] for role in roles.names() for one in roles.documents(role) if "roleRef" in one
+    ]
+    assert bound
+    assert running.isdisjoint(bound)
+
+
+def test_only_the_three_roles_of_members_and_the_console_may_be_given_away() -> None:
     given = [rule for role in roles.names() for rule in rules(role) if "bind" in rule["verbs"]]
-    assert [sorted(rule["resourceNames"]) for rule in given] == [MEMBERS]
+    assert [sorted(rule["resourceNames"]) for rule in given] == [MEMBERS, ["freehold-console"]]
 
 
 def test_the_proxy_reaches_the_slurm_api_and_nothing_else() -> None:

@@ -6,14 +6,15 @@ programs, has no limit on bodies and no deadline over a whole exchange.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 from urllib.parse import quote, urlencode
 
 import msgspec
 
-from clusters.clients.kube import answers, discovery, errors
+from clusters.clients.kube import answers, discovery, errors, running
 from clusters.clients.kube.models import Access, Kind, Manifest, Ref, ref_of
+from clusters.clients.kube.running import Ended
 from clusters.clients.kube.tls import context_for
 from portal.lib.http import MEBIBYTE, Answer, NoAnswer, NotSent, Outside, TooLarge
 
@@ -146,6 +147,18 @@ class KubeClient:
         if not address.startswith(f"{self.access.server}{self.access.prefix}/api/"):
             raise ValueError("The address is not behind this API server.")
         return _Behind(address, tls=self._tls, headers=self._headers(), timeout=timeout)
+
+    def run(
+        self,
+        pod: Ref,
+        container: str,
+        command: Sequence[str],
+        *,
+        timeout: float,
+        take: Callable[[bytes], object],
+    ) -> Ended:
+        """Run a program in a pod's container; see clients.kube.running for what it raises."""
+        return running.run(self.access, self._tls, pod, container, command, timeout=timeout, take=take)
 
     def close(self) -> None:
         """Give the connections back."""

@@ -14,15 +14,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import IO, Final
 
-from clusters.clients.slurm_console.console import LONGEST_WORDS, NoTools, check_job, error_of
-from clusters.clients.slurm_console.lines import Line, format_with, new_mark, read
+from clusters.clients.slurm_console import commands
+from clusters.clients.slurm_console.console import LONGEST_WORDS, NoTools, error_of
+from clusters.clients.slurm_console.lines import Line, new_mark, read
 from clusters.clients.slurmrest import errors
 from clusters.clients.slurmrest.tokens import check_account
 
 PATH: Final = "/usr/local/bin:/usr/bin:/bin"
 NOBODY: Final = 65534
-PART: Final = 64 * 1024  # bytes read at once
-MOST_QUEUE: Final = 256 * 1024 * 1024  # bytes; a million jobs
 CONF: Final = """\
 ClusterName={cluster}
 SlurmctldHost=localhost({host})
@@ -89,19 +88,18 @@ class LocalConsole:
     def queue(self) -> Iterator[Line]:
         """See SlurmConsole."""
         mark = new_mark()
-        command = ["squeue", "--all", "--local", "--noheader", "--states=all"]
         # first to its end, and not in memory: who reads may take longer than squeue has time
         with tempfile.TemporaryFile() as kept:
-            with self._running([*command, f"--format={format_with(mark)}"]) as (process, said):
+            with self._running(commands.queue(mark)) as (process, said):
                 assert process.stdout is not None  # noqa: S101  # it was asked for
                 for part in _capped(process.stdout):
                     kept.write(part)
                 self._finish(process, said, changes=False)
             kept.seek(0)
-            yield from read(iter(lambda: kept.read(PART), b""), mark)
+            yield from read(iter(lambda: kept.read(commands.PART), b""), mark)
 
     def _change(self, verb: str, job: str) -> None:
-        with self._running(["scontrol", verb, check_job(job)]) as (process, said):
+        with self._running(commands.change(verb, job)) as (process, said):
             assert process.stdout is not None  # noqa: S101  # it was asked for
             process.stdout.read(LONGEST_WORDS)
             self._finish(process, said, changes=True)
@@ -157,12 +155,9 @@ class LocalConsole:
     def _environment(self, conf: int) -> dict[str, str]:
         return {
             "PATH": PATH,
-            "LANG": "C.UTF-8",
-            "TZ": "UTC",
+            **commands.ENVIRONMENT,
             "SLURM_CONF": f"/proc/self/fd/{conf}",
             "SLURM_JWT": self._token(),
-            "SLURM_TIME_FORMAT": "%s",
-            "SLURM_BITSTR_LEN": "0",  # the tasks of an array are never cut
         }
 
 
@@ -205,8 +200,8 @@ class _Said:
 
 def _capped(stream: IO[bytes]) -> Iterator[bytes]:
     size = 0
-    while part := stream.read(PART):
+    while part := stream.read(commands.PART):
         size += len(part)
-        if size > MOST_QUEUE:
-            raise errors.BadAnswer("Slurm's queue is longer than the portal reads.")
+        if size > commands.MOST_QUEUE:
+            raise errors.BadAnswer(commands.TOO_LONG)
         yield part

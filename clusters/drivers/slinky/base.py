@@ -14,7 +14,7 @@ from clusters.clients.kube.client import KubeClient
 from clusters.clients.kube.models import Manifest, Ref
 from clusters.drivers.slinky import conf, names, shapes, values
 from clusters.drivers.slinky.settings import FILES, SlinkySettings
-from clusters.kube import kinds, objects
+from clusters.kube import kinds, objects, rights
 from clusters.kube.gitops.checked import CheckedStep, InstalledStep, by_name, workloads_ready
 from clusters.kube.gitops.installer import Installer
 from clusters.kube.objects import READY, Readiness, Wanted
@@ -51,6 +51,7 @@ class KeysStep(ObjectsStep):
             f"namespace {names.NAMESPACE}",
             "two keys for Slurm, made by Freehold",
             "user lookup of its pods",
+            *(["the portal's right to run Slurm's own programs in its pods"] if self._needs_console else []),
         )
 
     def scopes(self, ctx: StepContext) -> tuple[Scope, ...]:
@@ -60,6 +61,7 @@ class KeysStep(ObjectsStep):
             Scope(kinds.NAMESPACE),
             Scope(kinds.SECRET, names.NAMESPACE),
             Scope(kinds.CONFIG_MAP, names.NAMESPACE),
+            Scope(kinds.ROLE_BINDING, names.NAMESPACE),
         )
 
     def wanted(self, ctx: StepContext) -> tuple[Wanted, ...]:
@@ -73,7 +75,13 @@ class KeysStep(ObjectsStep):
             _key(names.JWT_KEY, {names.JWT_KEY_FILE: key}),
             objects.secret(names.SSSD, {names.SSSD_FILE: self._sssd(ctx)}, namespace=names.NAMESPACE),
             *self._switch(),
+            *([_console()] if self._needs_console else []),
         )
+
+    @property
+    def _needs_console(self) -> bool:
+        """For login pods, or for the administrator of slurmdbd."""
+        return bool(self._settings.login.replicas or self._settings.database)
 
     def for_plan(self, ctx: StepContext) -> StepContext:
         """See ObjectsStep."""
@@ -96,6 +104,17 @@ class KeysStep(ObjectsStep):
             return ()
         text = {names.SWITCH_FILE: conf.SWITCH}
         return (objects.config_map(names.SWITCH, text, namespace=names.NAMESPACE),)
+
+
+def _console() -> Wanted:
+    bound = {
+        "roleRef": {"apiGroup": rights.GROUP, "kind": "ClusterRole", "name": rights.CONSOLE},
+        "subjects": [
+            {"kind": "ServiceAccount", "name": rights.ACCOUNT.name, "namespace": rights.ACCOUNT.namespace}
+        ],
+    }
+    made = objects.manifest(kinds.ROLE_BINDING, rights.CONSOLE, bound, namespace=names.NAMESPACE)
+    return Wanted(kinds.ROLE_BINDING, made)
 
 
 def slurm_key(jwt_key: bytes, cluster: str) -> bytes:
