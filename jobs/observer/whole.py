@@ -106,6 +106,9 @@ def _pass(cluster: Cluster, observer: SlurmIdentity, memory: Memory, gateway: Sl
     try:
         with outside.console_for(observer) as console:
             by_lines(cluster, memory, gateway, console.queue())
-    except WrongState:  # no console here
+    except (WrongState, OutsideError) as error:
+        # no console here, or one that does not answer: then states alone, which is less and not nothing
         if gateway.lists_states:
             by_states(cluster, memory, gateway)
+        elif isinstance(error, OutsideError):
+            raise

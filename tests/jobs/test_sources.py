@@ -129,6 +129,16 @@ def test_half_a_pass_ends_nothing_and_the_page_says_what_is_known(queue: Queue, 
     assert queue.look() == CONSOLE
 
 
+def test_a_console_that_does_not_answer_leaves_the_states_of_all(queue: Queue) -> None:
+    queue.slurm.lists_states = True
+    for number in (7, 8):
+        queue.slurm.add(job_id=number, state="RUNNING", start_time=queue.slurm.now())
+    queue.console.fault = errors.NotReachable("The cluster has no login pod that is ready.")
+    assert queue.look() == STATES
+    queue.console.fault = None
+    assert queue.look(after=120) == CONSOLE
+
+
 def test_the_next_job_of_a_number_is_another_job_and_a_requeue_is_not(queue: Queue) -> None:
     early = queue.slurm.now()
     for number in (7, 8):
