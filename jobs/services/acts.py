@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, ngettext_lazy
+from django.utils.translation import gettext_lazy, ngettext_lazy, pgettext_lazy
 
 from clusters.models import Cluster
 from clusters.services import consoles
@@ -69,7 +69,7 @@ ACTS: Final[Mapping[str, Act]] = {
         Act(
             "release",
             "job.released",
-            gettext_lazy("Release"),
+            pgettext_lazy("act on a job", "Release"),
             gettext_lazy("Release job {job}?"),
             ngettext_lazy("Release %(count)d job?", "Release these %(count)d jobs?", "count"),
             gettext_lazy("Job {job} is released."),
@@ -101,7 +101,7 @@ ACTS: Final[Mapping[str, Act]] = {
         Act(
             "suspend",
             "job.suspended",
-            gettext_lazy("Suspend"),
+            pgettext_lazy("act on a job", "Suspend"),
             gettext_lazy("Suspend job {job}?"),
             ngettext_lazy("Suspend %(count)d job?", "Suspend these %(count)d jobs?", "count"),
             gettext_lazy("Job {job} is being suspended."),
@@ -113,7 +113,7 @@ ACTS: Final[Mapping[str, Act]] = {
         Act(
             "resume",
             "job.resumed",
-            gettext_lazy("Resume"),
+            pgettext_lazy("act on a job", "Resume"),
             gettext_lazy("Resume job {job}?"),
             ngettext_lazy("Resume %(count)d job?", "Resume these %(count)d jobs?", "count"),
             gettext_lazy("Job {job} goes on."),
