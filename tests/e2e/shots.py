@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 from urllib.parse import urlsplit
 
 import django
@@ -114,10 +114,11 @@ def _take_for(context: BrowserContext, base: str, who: str, facts: Facts, album:
                 album.faults.append(f"{name}: the scene has no {fact}")
                 continue
             label = re.sub(r"[^a-z0-9]+", "-", f"{name} {picture.label}".lower()).strip("-")
-            _take(page, f"{base}{address}", album, album.folder / f"{label}-{setting}.png")
+            take(page, f"{base}{address}", album, album.folder / f"{label}-{setting}.png")
 
 
-def _take(page: Page, address: str, album: Album, path: Path) -> None:
+def take(page: Page, address: str, album: Album, path: Path) -> None:
+    """One picture of the whole page, and what is wrong with it."""
     answer = page.goto(address)
     page.evaluate("document.fonts.ready")
     if answer is None or answer.status >= 400:
@@ -134,10 +135,12 @@ def _take(page: Page, address: str, album: Album, path: Path) -> None:
     album.taken.append(path)
 
 
-def furnish(portal: small_portal.SmallPortal) -> tuple[Facts, dict[str, StorageState]]:
+def furnish(
+    portal: small_portal.SmallPortal, scene_of: str = "tests.e2e.shots_scene"
+) -> tuple[Any, dict[str, StorageState]]:
     """Make the scene in the portal's database; its facts, and who looks at it."""
     done = subprocess.run(
-        [sys.executable, "-m", "tests.e2e.shots_scene"],
+        [sys.executable, "-m", scene_of],
         env=dict(portal.environment),
         stdout=subprocess.PIPE,
         text=True,
