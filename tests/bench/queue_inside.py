@@ -64,9 +64,10 @@ def _at(queue: LongQueue, size: int, port: int, figures: Figures) -> None:
     look(_endpoint(queue), Memory())  # rows of what is new are made once
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE")  # as PostgreSQL does by itself within a minute, but for the bench's
-    page = _page(queue)
+    page, work = _page(queue)
     note("(a) first page of the queue from our store, p50 ms", f"{percentile(page, 0.5):.0f}")
     note("(a) the same, p95 ms", f"{percentile(page, 0.95):.0f}")
+    note("(a) processor of the web process for it, ms", f"{work:.0f}")
     squeue = _timed(3, lambda: queue.lab.command("squeue", "--noheader", "-o", "%i %T %u %P %r"))
     note("(a) squeue -o, ms", f"{percentile(squeue, 0.5) * 1000:.0f}")
     passed, bare = _compared(queue, size, note)
@@ -162,8 +163,8 @@ def _endpoint(queue: LongQueue) -> SlurmEndpoint:
     return SlurmEndpoint.objects.select_related("cluster__site").get(cluster=queue.cluster)
 
 
-def _page(queue: LongQueue) -> list[float]:
-    """Milliseconds of each."""
+def _page(queue: LongQueue) -> tuple[list[float], float]:
+    """Milliseconds of each, and of processor time on the average."""
     tenant = queue.cluster.tenant.slug
     client = sign_in(Client(headers={"host": "127.0.0.1"}), queue.member)
     address = reverse("queue", kwargs={"tenant": tenant, "pk": queue.cluster.pk})
@@ -172,7 +173,9 @@ def _page(queue: LongQueue) -> list[float]:
     def get() -> None:
         assert client.get(address).status_code == 200
 
-    return [seconds * 1000 for seconds in _timed(PAGES, get)]
+    worked = time.process_time()
+    times = [seconds * 1000 for seconds in _timed(PAGES, get)]
+    return times, (time.process_time() - worked) * 1000 / PAGES
 
 
 if __name__ == "__main__":
