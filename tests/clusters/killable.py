@@ -1,7 +1,7 @@
-"""A worker to be killed: sets Django up once, then runs each pass in a forked child of its own.
+"""A worker to be killed: sets Django up once, then runs the pass that ends it in a forked child.
 
-Each line of its input is FOLDER CLUSTER POINT: kill a worker at that point, let others go on until it is
-settled, and print what was made.
+Each line of its input is FOLDER CLUSTER POINT: kill a worker at that point, go on as the next one until it
+is settled, and print what was made.
 """
 
 from __future__ import annotations
@@ -27,13 +27,12 @@ from tests.clusters import fakes  # noqa: E402
 STEPS = ("machines", "slurm", "smoke")  # one that none needs, one in the middle, one at the end
 
 
-def run(world: fakes.World, cluster_id: str, die_at: int | None) -> bool:
+def killed_in(world: fakes.World, cluster_id: str, die_at: str) -> bool:
     """One pass in a child; True if it was killed."""
     connection.close()
     child = os.fork()
     if child == 0:
-        if die_at is not None:
-            os.environ["FAKE_DIE_AT"] = str(die_at)
+        os.environ["FAKE_DIE_AT"] = die_at
         _fault_around_records(world)
         try:
             engine.reconcile(cluster_id)
@@ -59,15 +58,15 @@ def _fault_around_records(world: fakes.World) -> None:
 
 
 def main(folder: str, cluster_id: str, die_at: str) -> None:
-    """Kill at one point, then let others go on until it is settled; print what happened as JSON."""
+    """Kill at one point, then go on until it is settled; print what happened as JSON."""
     world = fakes.install(Path(folder), STEPS)
     vars(topics)["_send"] = lambda topic, version: None  # nobody watches: spare each child its Redis
-    killed = run(world, cluster_id, int(die_at))
+    killed = killed_in(world, cluster_id, die_at)
     if killed:
         # the lease of the dead ends by itself; the test does not wait for it
         Cluster.objects.filter(pk=cluster_id).update(lease_until=None)
     for _ in range(6):
-        run(world, cluster_id, None)
+        engine.reconcile(cluster_id)
         row = Cluster.objects.get(pk=cluster_id)
         settled = row.phase == (Phase.READY if row.wanted else Phase.DELETED)
         if settled:

@@ -54,7 +54,7 @@ class Worker:
         assert self._process.stdout is not None
         self._process.stdin.close()
         self._process.stdout.close()
-        assert self._process.wait(timeout=30) == 0
+        assert self._process.wait(timeout=60) == 0
 
 
 @pytest.fixture
