@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from django.db import IntegrityError
+from django.db import IntegrityError, connection
 from django.utils import translation
 from django.utils.translation import gettext as _
 
@@ -195,19 +196,10 @@ def accept(actor: Actor, taken: Sequence[Taken], view: ClusterView) -> None:
     with command("job.accepted", actor=actor, tenant=cluster.tenant) as done:
         due = turns.share(cluster.pk)
         rows, topics = rows_of(taken, view, answered_at=answered_at)
-        done.publish(*topics)
+        _move_taken(taken, rows, answered_at)
         for one in taken:
-            submission = one.submission
-            _move(
-                submission,
-                SubmissionState.ACCEPTED,
-                slurm_job_id=one.job_id,
-                job=rows[submission.pk],
-                message=one.message,
-                answered_at=answered_at,
-            )
-            done.each(submission, {"slurm_job_id": one.job_id})
-            done.publish(_topic(submission))
+            done.each(one.submission, {"slurm_job_id": one.job_id})
+        done.publish(*topics, *(_topic(one.submission) for one in taken))
     if due is None or due > answered_at:
         poke(cluster)
     else:
@@ -243,6 +235,34 @@ def _move(submission: Submission, to: SubmissionState, **columns: object) -> Non
     submission.state = to
     for name, value in columns.items():
         setattr(submission, name, value)
+
+
+def _move_taken(taken: Sequence[Taken], rows: Mapping[uuid.UUID, Job], answered_at: dt.datetime) -> None:
+    """As _move to ACCEPTED, of several at once. Raises WrongState when someone else moved one of them."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE jobs_submission SET state = %s, slurm_job_id = taken.number, job_id = taken.job,"
+            " message = taken.message, answered_at = %s"
+            " FROM unnest(%s::uuid[], %s::bigint[], %s::uuid[], %s::text[])"
+            " AS taken (id, number, job, message)"
+            " WHERE jobs_submission.id = taken.id AND state = %s",
+            [
+                SubmissionState.ACCEPTED.value,
+                answered_at,
+                [one.submission.pk for one in taken],
+                [one.job_id for one in taken],
+                [rows[one.submission.pk].pk for one in taken],
+                [one.message for one in taken],
+                SubmissionState.SENDING.value,
+            ],
+        )
+        if cursor.rowcount != len(taken):
+            raise WrongState(_("This submission changed meanwhile."))
+    for one in taken:
+        submission = one.submission
+        submission.state, submission.answered_at = SubmissionState.ACCEPTED, answered_at
+        submission.slurm_job_id, submission.message = one.job_id, one.message
+        submission.job = rows[submission.pk]
 
 
 def _topic(submission: Submission) -> Topic:
