@@ -22,9 +22,13 @@ def follow(queue: LongQueue, count: int, *, watched: float, all_of_it: float, so
     count = queue.fill(count)
     mine = queue.submit(name="watched")
     with queue.observed():
-        queue.watch(mine)
         rows = Job.objects.filter(cluster=queue.cluster)
-        until(lambda: rows.count() == count + 1, seconds=120 + count / 200, what="all are rows")
+
+        def holds_all() -> bool:
+            queue.watch(mine)  # the page is open for as long as this takes
+            return rows.count() == count + 1
+
+        until(holds_all, seconds=120 + count / 200, what="all are rows")
         endpoints = type(queue.cluster.slurm).objects.filter(cluster=queue.cluster)
         until(lambda: endpoints.get().source == source, what="it is known as a whole")
         until(lambda: queue.state(mine) == "RUNNING", what="it runs")

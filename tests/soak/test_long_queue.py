@@ -16,6 +16,7 @@ pytestmark = [pytest.mark.soak, pytest.mark.django_db(transaction=True)]
 MOST_MIB = 400  # that the process may grow by: a list of 50,000 would take gigabytes
 
 
+@pytest.mark.timeout(1800)
 def test_50_000_jobs_do_not_make_a_watched_one_late() -> None:
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     with long_queue() as queue:
