@@ -1,6 +1,6 @@
 """The outside calls that a request may wait for: submit, act on a job, look at one, read output.
 
-Everything else outside happens in workers and the observer. Each call has a deadline of ten seconds
+Everything else outside happens in workers and the observer. Each call has a deadline of some ten seconds
 and acts as one account, with a token minted for it. Pages, API and admin reach clients only through here.
 """
 
@@ -30,6 +30,8 @@ from portal.lib import crypto
 from portal.lib.errors import WrongState
 
 DEADLINE = 10.0  # seconds, for each call
+# For changes: slurmrestd itself gives a slurmctld that is away up to ten, and then its no is a clear one.
+CHANGE_DEADLINE = 12.0
 SENDERS = 4  # connections on which several jobs are handed in
 
 
@@ -78,7 +80,7 @@ def submit(identity: SlurmIdentity, request: SubmitRequest) -> SubmitResult:
 
     Raises WrongState for an account that does not work now, whatever it was when the request was made.
     """
-    with gateway_for(identity, kept=True) as gateway:
+    with gateway_for(identity, deadline=CHANGE_DEADLINE, kept=True) as gateway:
         require_working(identity)
         return gateway.submit(request)
 
@@ -91,7 +93,7 @@ def submit_several(
     Slurm's numbers need not be in their order. After one without an answer no more are sent: those have
     NotReachable, and Slurm has certainly not seen them.
     """
-    with gateway_for(identity, kept=True) as gateway:
+    with gateway_for(identity, deadline=CHANGE_DEADLINE, kept=True) as gateway:
         require_working(identity)
         silent = threading.Event()
 
@@ -132,13 +134,13 @@ def cancel(identity: SlurmIdentity, job: str, *, signal: str | None = None) -> N
 
     A signal is named as in USR1; what the job does then is its own matter.
     """
-    with gateway_for(identity) as gateway:
+    with gateway_for(identity, deadline=CHANGE_DEADLINE) as gateway:
         gateway.cancel(job, signal=signal)
 
 
 def update(identity: SlurmIdentity, job: str, changes: JobChanges) -> UpdateResult:
     """Change a job or one array task as this account; see SlurmGateway for what it raises."""
-    with gateway_for(identity) as gateway:
+    with gateway_for(identity, deadline=CHANGE_DEADLINE) as gateway:
         return gateway.update(job, changes)
 
 

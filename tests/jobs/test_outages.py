@@ -101,7 +101,7 @@ def test_a_silence_ends_no_job_and_one_poll_after_it_all_is_right(
     last = "forgotten" if fault == REST_STOPS else "ends"
     scene.submit_those_that_go_on(last)
     # a slurmctld that is away is told of after four seconds, a slurmrestd that hangs never
-    monkeypatch.setattr(outside, "DEADLINE", 1.0 if fault == REST_HANGS else 20.0)
+    set_deadlines(monkeypatch, 1.0 if fault == REST_HANGS else 20.0)
     before = scene.known()
     with silence(fault, lab, front):
         scene.let_end(last)
@@ -112,10 +112,10 @@ def test_a_silence_ends_no_job_and_one_poll_after_it_all_is_right(
         scene.pages_say_since_when()
         is_open = is_said_clearly(fault, lab, scene, submitted, changed)
         while_nobody_looks(fault, scene, last)
-        monkeypatch.setattr(outside, "DEADLINE", 0.5)
+        set_deadlines(monkeypatch, 0.5)
         scene.poll()
         assert scene.known() == before
-    monkeypatch.setattr(outside, "DEADLINE", 20.0)
+    set_deadlines(monkeypatch, 20.0)
     until(lambda: answers(lab), what="it is back")
     scene.is_right_after_one_poll()
     if fault == CTLD_STOPS:
@@ -125,6 +125,12 @@ def test_a_silence_ends_no_job_and_one_poll_after_it_all_is_right(
     settles(fault, scene, is_open=is_open)
     if fault == REST_STOPS:
         the_number_comes_again(scene)
+
+
+def set_deadlines(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
+    """Of looks and of changes."""
+    for name in ("DEADLINE", "CHANGE_DEADLINE"):
+        monkeypatch.setattr(outside, name, seconds)
 
 
 def at_once(*calls: Callable[[], T]) -> list[T]:
@@ -230,14 +236,14 @@ def test_a_slurmctld_that_hangs_ends_no_job_of_a_queue_that_is_too_long_to_be_li
     cluster.site.save(update_fields=["drivers"])
     scene.submit_those_that_go_on("ends")
     assert scene.endpoint().source == "console"
-    monkeypatch.setattr(outside, "DEADLINE", 1.0)
+    set_deadlines(monkeypatch, 1.0)
     before = scene.known()
     with lab.hanging("slurmctld"):
         scene.let_end("ends")
         scene.poll()
         assert scene.known() == before
         scene.pages_say_since_when()
-    monkeypatch.setattr(outside, "DEADLINE", 20.0)
+    set_deadlines(monkeypatch, 20.0)
     until(lambda: scene.told()[scene.key_of("ends")] == "FAILED", what="slurmctld was told of the end")
     scene.is_right_after_one_poll()
     comes_to_its_end(scene, "ends")

@@ -290,7 +290,7 @@ class SlurmLab:
             {"slurmctld": self.start_controller, "slurmrestd": self.start_rest}[kind]()
 
     def stop(self) -> None:
-        """End the daemons, and what jobs left: steps outlive slurmd, and slurmd waits for theirs to report."""
+        """End the daemons, and what jobs left: steps outlive slurmd, which waits for them."""
         self._end_steps()
         for process in reversed(self.processes.values()):
             process.terminate()
