@@ -26,3 +26,31 @@ def slurm_release() -> Iterator[Callable[[str], SlurmLab]]:
             return running[release]
 
         yield lab_of
+
+
+# not everybody may use each of them; with this slurmctld refuses what accounting does not allow
+STRICT = """\
+AccountingStorageEnforce=associations,limits,qos
+PartitionName=closed Nodes=ALL MaxTime=1-0 State=UP AllowAccounts=other
+PartitionName=denied Nodes=ALL MaxTime=1-0 State=UP DenyAccounts=research
+PartitionName=parent Nodes=ALL MaxTime=1-0 State=UP AllowAccounts=research
+PartitionName=short Nodes=ALL MaxTime=10 State=UP
+PartitionName=limited Nodes=ALL MaxTime=1-0 State=UP
+"""
+
+
+@pytest.fixture(scope="session")
+def strict_release() -> Iterator[Callable[[str], SlurmLab]]:
+    """Likewise a cluster with accounting, to which slurmctld holds."""
+    from tests.contract.slurmrest.lab import slurm_lab  # noqa: PLC0415
+
+    running: dict[str, SlurmLab] = {}
+    with ExitStack() as stack:
+
+        def lab_of(release: str) -> SlurmLab:
+            if release not in running:
+                made = slurm_lab(release=release, accounting=True, more=STRICT)
+                running[release] = stack.enter_context(made)
+            return running[release]
+
+        yield lab_of

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -284,24 +284,26 @@ def test_an_upgrade_that_takes_the_spoken_version_away(alpha: SlurmLab) -> None:
 
 
 @pytest.mark.parametrize("release", ["bookworm", "testing"])
-def test_with_accounting_qos_and_account_change_and_strangers_are_refused(release: str) -> None:
-    with slurm_lab(release=release, accounting=True) as lab:
-        member = lab.members[0].name
-        add = ["sacctmgr", "--immediate", "--quiet", "add"]
-        lab.command(*add, "qos", "high")
-        lab.command(*add, "account", "other", f"Cluster={lab.name}")
-        lab.command(*add, "user", member, "Account=other", f"Cluster={lab.name}")
-        lab.command("sacctmgr", "--immediate", "--quiet", "modify", "user", member, "set", "qos+=high")
-        for version in lab.versions:
-            gateway = lab.gateway(version=version)
-            job = held(lab, gateway, gpus=GpuRequest(count=2))
-            assert "gres/gpu=2" in one(gateway, job).tres_requested
-            gateway.update(str(job), JobChanges(qos="high"))
-            gateway.update(str(job), JobChanges(account="other"))
-            assert (one(gateway, job).qos, one(gateway, job).account) == ("high", "other"), version
-            with pytest.raises(errors.NotPermitted):
-                lab.gateway(1, version=version).cancel(str(job))
-            gateway.cancel(str(job))
+def test_with_accounting_qos_and_account_change_and_strangers_are_refused(
+    release: str, strict_release: Callable[[str], SlurmLab]
+) -> None:
+    lab = strict_release(release)
+    member = lab.members[0].name
+    add = ["sacctmgr", "--immediate", "--quiet", "add"]
+    lab.command(*add, "qos", "high")
+    lab.command(*add, "account", "second", f"Cluster={lab.name}")
+    lab.command(*add, "user", member, "Account=second", f"Cluster={lab.name}")
+    lab.command("sacctmgr", "--immediate", "--quiet", "modify", "user", member, "set", "qos+=high")
+    for version in lab.versions:
+        gateway = lab.gateway(version=version)
+        job = held(lab, gateway, gpus=GpuRequest(count=2))
+        assert "gres/gpu=2" in one(gateway, job).tres_requested
+        gateway.update(str(job), JobChanges(qos="high"))
+        gateway.update(str(job), JobChanges(account="second"))
+        assert (one(gateway, job).qos, one(gateway, job).account) == ("high", "second"), version
+        with pytest.raises(errors.NotPermitted):
+            lab.gateway(1, version=version).cancel(str(job))
+        gateway.cancel(str(job))
 
 
 def test_a_cluster_ends_without_a_trace() -> None:
