@@ -14,6 +14,7 @@ from clusters.clients.slurmrest.rules import Bounds
 from clusters.models import Cluster
 from jobs.rules.overview import overview_of
 from jobs.rules.pages import require_accounting
+from portal.lib.types import JSONDict
 from tenants.api.views import TenantApi, operation
 from tenants.rights import Action, require
 from tenants.scoping import get_visible
@@ -81,7 +82,7 @@ class AccountOut(serializers.Serializer[Any]):
     """One account."""
 
     name = serializers.CharField(source="rule.account")
-    parent = serializers.CharField(source="rule.parent")
+    parent = serializers.CharField(source="rule.parent")  # type: ignore[assignment]  # taken away again
     limits = serializers.SerializerMethodField(help_text=BOUNDS)
     limits_in_words = serializers.ListField(source="limits", child=serializers.CharField())
     budgets = BudgetOut(many=True)
@@ -116,5 +117,5 @@ class QosApi(TenantApi):
         require(self.actor, Action.VIEW)
         require_accounting(cluster)
         found = overview_of(self.actor, cluster)
-        nothing = {"qos": [], "accounts": [], "holds_to_limits": None, "observed_at": None}
+        nothing: JSONDict = {"qos": [], "accounts": [], "holds_to_limits": None, "observed_at": None}
         return Response(RulesOut(found or nothing).data)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from django.utils.text import format_lazy
@@ -110,7 +110,7 @@ def _amounts(_asked: Asked, demand: Demand, sources: list[_Source], _rules: Rule
 
 def _too_much(
     demand: Demand,
-    wanted: Amounts | dict[str, int],
+    wanted: Mapping[str, int],
     sources: list[_Source],
     pick: Callable[[Bounds], Amounts],
     scope: Words,

@@ -35,7 +35,8 @@ def booked(cluster: Cluster, alice: User) -> Cluster:
 def page_of(client: Client, cluster: Cluster) -> str:
     answer = client.get(f"/t/aurora-lab/clusters/{cluster.pk}/qos/")
     assert answer.status_code == 200
-    return " ".join(answer.content.decode().split())
+    text: str = answer.content.decode()
+    return " ".join(text.split())
 
 
 def row_of(page: str, name: str) -> str:
