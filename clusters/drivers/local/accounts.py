@@ -7,12 +7,9 @@ the pass, since each of its commands takes half a second.
 from __future__ import annotations
 
 import datetime as dt
-import re
 import shutil
 import subprocess
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from clusters.drivers.local import (
@@ -23,7 +20,6 @@ from clusters.drivers.local import (
     folder,
     names,
     slurm_plan,
-    telling,
     unix,
 )
 from clusters.drivers.local.accounting_books import Books
@@ -33,42 +29,14 @@ from clusters.drivers.local.folder import ClusterFolder
 from clusters.drivers.local.guard import guarded
 from clusters.drivers.local.settings import LocalSettings
 from clusters.drivers.local.slurmconf import tells_accounting
-from clusters.kube.drift import NOTHING
-from clusters.provisioning.steps import AccountSpec, ClusterSpec, Difference, Observed, StepContext
-from portal.lib.errors import PermanentError, TemporaryError
+from clusters.drivers.slurm_probe import users
+from clusters.drivers.slurm_probe.users import PROGRAM, Seen, slurm_account
+from clusters.provisioning.steps import AccountSpec, ClusterSpec, Observed, StepContext
+from portal.lib.errors import TemporaryError
 from portal.lib.types import JSONDict
 
-PROGRAM = "sacctmgr"
-SLUG = re.compile(r"[a-z0-9]([a-z0-9-]{0,60}[a-z0-9])?")
 BELIEVED = 60.0  # seconds for which what was seen need not be looked at again
 PATIENCE = 600.0  # seconds until a user whose jobs still ran is tried again
-ADMINISTRATOR = "Administrator"
-
-
-@dataclass(frozen=True, slots=True)
-class _Seen:
-    """Users of the tenant's account as slurmdbd lists them: name to level of administration."""
-
-    users: dict[str, str]
-
-    def missing(self, spec: ClusterSpec) -> list[AccountSpec]:
-        return [
-            account
-            for account in spec.accounts
-            if _is_there(account) and self.users.get(account.name) not in _levels(account)
-        ]
-
-    def differences(self, missing: list[AccountSpec], wrong: list[str]) -> Iterator[Difference]:
-        """Of users of the wrong level, or none at all; the others in `wrong` are too much."""
-        for account in missing:
-            there = self.users.get(account.name, NOTHING)
-            yield Difference(f"Slurm user {account.name}", "AdminLevel", _levels(account)[0], there)
-        for name in sorted(set(wrong) - {account.name for account in missing}):
-            yield Difference(f"Slurm user {name}", "", telling.NOT_THERE, telling.THERE)
-
-    def leaving(self, spec: ClusterSpec) -> list[str]:
-        staying = {account.name for account in spec.accounts if account.active}
-        return sorted(name for name in self.users if names.ACCOUNT.fullmatch(name) and name not in staying)
 
 
 class AccountsStep:
@@ -104,16 +72,16 @@ class AccountsStep:
         if is_asked and time.time() - record.get("seen", 0) < BELIEVED:
             return Observed(exists=True, in_sync=True, ready=True, facts=facts)
         seen = _look(ctx, self._home(ctx), books)
-        missing = seen.missing(ctx.spec)
-        wrong = [account.name for account in missing]
         # a user whose jobs still run cannot be removed: that holds nobody up, and is tried again later
         late = not is_asked or time.time() - record.get("asked", 0) > PATIENCE
-        if wrong := [*wrong, *(seen.leaving(ctx.spec) if late else ())]:
+        leaving = seen.leaving(ctx.spec) if late else []
+        if differing := tuple(seen.differences(ctx.spec, leaving)):
+            listed = sorted([*(one.name for one in seen.missing(ctx.spec)), *leaving])
             return Observed(
                 exists=True,
                 reason="AccountsDiffer",
-                message=f"To be made or removed in Slurm: {', '.join(sorted(wrong))}.",
-                differences=tuple(seen.differences(missing, wrong)),
+                message=f"To be made or removed in Slurm: {', '.join(listed)}.",
+                differences=differing,
                 facts=facts,
             )
         _write(books, {**record, "wanted": _digest(ctx.spec), "seen": time.time()})
@@ -146,44 +114,19 @@ class AccountsStep:
         return folder.of(self._settings.clusters, ctx.spec)
 
 
-def slurm_account(spec: ClusterSpec) -> str:
-    """The tenant's account in Slurm. Raises PermanentError BadName."""
-    if not SLUG.fullmatch(spec.tenant):
-        raise PermanentError(
-            "BadName", "The tenant's short name is no account name of Slurm's.", hint="Correct it."
-        )
-    return f"tenant-{spec.tenant}" if spec.tenant == "root" else spec.tenant  # root is Slurm's own
-
-
 def _is_there(account: AccountSpec) -> bool:
     """Whether the account is to be a user: slurmctld finds no uid of one that is made later."""
     return account.active and unix.user(account.name) is not None
 
 
-def _levels(account: AccountSpec) -> tuple[str, ...]:
-    return (ADMINISTRATOR,) if account.kind == "administrator" else ("None",)
+def _commands(spec: ClusterSpec, seen: Seen) -> str:
+    return "".join(f"{' '.join(words)}\n" for words in seen.commands(spec, seen.leaving(spec)))
 
 
-def _commands(spec: ClusterSpec, seen: _Seen) -> str:
-    where, missing = f"Account={slurm_account(spec)} Cluster={spec.name}", seen.missing(spec)
-    lines: list[str] = []
-    if missing and not seen.users:
-        lines.append(f"add account {slurm_account(spec)} Cluster={spec.name} Description={spec.tenant}")
-    for level in (ADMINISTRATOR, "None"):
-        mine = [account.name for account in missing if level in _levels(account)]
-        if new := [name for name in mine if name not in seen.users]:
-            lines.append(f"add user {','.join(new)} {where} AdminLevel={level}")
-        if old := [name for name in mine if name in seen.users]:
-            lines.append(f"modify user where name={','.join(old)} set AdminLevel={level}")
-    # one by one: of several, one with jobs would keep all
-    lines += [f"remove user where name={name}" for name in seen.leaving(spec)]
-    return "".join(f"{line}\n" for line in lines)
-
-
-def _look(ctx: StepContext, home: ClusterFolder, books: Books) -> _Seen:
+def _look(ctx: StepContext, home: ClusterFolder, books: Books) -> Seen:
     if not home.conf.exists() or not tells_accounting(home.conf.read_text(encoding="utf-8")):
         raise TemporaryError("AccountingStarting", "Slurm is not told of its accounting yet.")
-    command = [PROGRAM, "-nP", "show", "user", "withassoc", "format=user,adminlevel,account,cluster"]
+    command = [PROGRAM, *users.SHOW]
     try:
         done = subprocess.run(
             command,
@@ -198,9 +141,8 @@ def _look(ctx: StepContext, home: ClusterFolder, books: Books) -> _Seen:
         )
     except subprocess.SubprocessError as error:
         raise TemporaryError("AccountingDown", "slurmdbd does not list its users.") from error
-    mine = (slurm_account(ctx.spec), ctx.spec.name)
-    rows = [line.split("|") for line in done.stdout.splitlines()]
-    return _Seen({row[0]: row[1] for row in rows if tuple(row[2:4]) == mine})
+    there = [account.name for account in ctx.spec.accounts if _is_there(account)]
+    return Seen.of(done.stdout, ctx.spec, there)
 
 
 def _start(ctx: StepContext, home: ClusterFolder, books: Books, commands: str) -> None:

@@ -70,6 +70,8 @@ def extra_conf(spec: ClusterSpec, *, accounting: bool) -> str:
     lines = [
         *(["GresTypes=gpu"] if has_gpus else []),
         *(["AccountingStorageTRES=gres/gpu"] if has_gpus and accounting else []),
+        # with it, only known users submit: the accounts step makes them
+        *(["AccountingStorageEnforce=limits"] if accounting and spec.enforces_limits else []),
         "SelectType=select/cons_tres",
         "SelectTypeParameters=CR_Core_Memory",
         "ProctrackType=proctrack/cgroup",

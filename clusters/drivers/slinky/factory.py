@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from clusters.drivers.slinky.accounts import AccountsStep
 from clusters.drivers.slinky.base import AccountingStep, HomeStep, KeysStep, OperatorsStep
 from clusters.drivers.slinky.identity import IdentityStep
 from clusters.drivers.slinky.reach import Reach
@@ -53,4 +54,9 @@ def steps(
             IdentityStep(settings, tenants, reach),
             SmokeStep(reach),
         ]
-    return tuple(found)
+    return (*found, *_users(settings, concerns, tenants))
+
+
+def _users(settings: SlinkySettings, concerns: Collection[str], tenants: Clients) -> tuple[Step, ...]:
+    is_booked = {"slurm", "accounting"} <= set(concerns)
+    return (AccountsStep(settings, tenants),) if is_booked else ()

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from clusters.clients.kube.models import Manifest, Ref
+from clusters.clients.slurmrest.errors import SlurmRefused
 from clusters.drivers.slinky import conf, names, shown
 from clusters.drivers.slinky.base import TENANT
 from clusters.drivers.slinky.reach import Reach
@@ -20,6 +21,7 @@ from clusters.kube.step import Clients, ObjectsStep
 from clusters.provisioning.steps import AccountSpec, ClusterSpec, Observed, StepContext
 from portal.lib.errors import PermanentError, TemporaryError
 
+UNKNOWN_USER = 2045  # of Slurm's: no association
 BUDGET = 15.0  # seconds of one apply; the rest is shown in the next
 
 
@@ -99,6 +101,11 @@ class IdentityStep(ObjectsStep):
         try:
             check_identity(gateway, account=account.name, home=conf.home_of(account.name))
         except PermanentError as error:
+            is_no_user = isinstance(error, SlurmRefused) and error.code == UNKNOWN_USER
+            if is_no_user and ctx.spec.enforces_limits:
+                # the accounts step, which comes later, makes it known
+                message = f"Slurm does not know {account.name} as a user yet."
+                raise TemporaryError("IdentityNotShown", message) from error
             if error.reason != "WrongIdentity":
                 raise
             # the pods have not seen the new files yet; if they never do, the deadline says so

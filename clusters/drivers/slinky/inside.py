@@ -15,10 +15,8 @@ from clusters.kube import kinds
 from clusters.kube.objects import condition_of
 
 INSTANCE: Final = "app.kubernetes.io/instance"  # of what a pod is one
-LOGIN: Final = "login"  # container
-CONTROLLER: Final = (
-    "slurmctld"  # container, which has sacctmgr and runs as SlurmUser; slurmdbd's has no tools
-)
+LOGIN: Final = "login"  # a container, as the next one, which has sacctmgr and runs as SlurmUser
+CONTROLLER: Final = "slurmctld"
 CONTROLLER_POD: Final = f"{names.RELEASE}-controller-0"
 
 

@@ -54,9 +54,10 @@ def accounting(spec: ClusterSpec, database: Database, settings: SlinkySettings) 
     """slurmdbd."""
     body = {
         **KEYS,
-        "slurmdbd": {"image": settings.images.of("slurmdbd")},
+        # whoever administers comes with a token, and slurmdbd looks for the uid of the name in it
+        "slurmdbd": _container(settings, "slurmdbd"),
         "storageConfig": storage(spec, database),
-        **_pull(settings),
+        "template": {"spec": pods.own(settings)},
     }
     return _wanted(names.ACCOUNTING, names.RELEASE, body)
 
@@ -140,11 +141,6 @@ def _container(settings: SlinkySettings, name: str, *, home: bool = False) -> di
     found: dict[str, Any] = {"image": settings.images.of(name)}
     mounts = pods.mounts(settings, home=home)
     return {**found, "volumeMounts": mounts} if mounts else found
-
-
-def _pull(settings: SlinkySettings) -> dict[str, Any]:
-    listed = [{"name": name} for name in settings.images.pull_secrets]
-    return {"template": {"spec": {"imagePullSecrets": listed}}} if listed else {}
 
 
 def _wanted(kind: Kind, name: str, spec: Mapping[str, Any], *, ready: ReadyWhen = always) -> Wanted:

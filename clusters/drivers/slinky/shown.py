@@ -11,6 +11,7 @@ from clusters.provisioning.steps import AccountSpec, PoolSpec, StepContext
 
 IDENTITY = "slurm-identity-shown"
 SMOKE = "slurm-smoke-shown"
+ACCOUNTS = "slurm-accounts-shown"
 
 
 def read(ctx: StepContext, name: str) -> dict[str, Any] | None:

@@ -81,7 +81,8 @@ def _accounting(spec: ClusterSpec, settings: SlinkySettings) -> dict[str, Any]:
         return {"enabled": False}
     return {
         "enabled": True,
-        "slurmdbd": {"image": _image(settings, "slurmdbd")},
+        "slurmdbd": _container(settings, "slurmdbd"),
+        "podSpec": _pod(pods.own(settings)),
         "storageConfig": shapes.storage(spec, settings.database),
     }
 

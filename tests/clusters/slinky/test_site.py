@@ -39,9 +39,9 @@ def test_slurm_by_gitops_has_every_step_after_those_that_it_needs() -> None:
     found = order_of(WITH_SLURM, {**SITE, **DELIVERY}, "slurm")
     assert set(found) == {
         *("control-plane", "nodes", "gitops", "gpu", "slurm-keys", "addons", "home", "accounting"),
-        *("slurm", "identity", "smoke", "isolation"),
+        *("slurm", "identity", "smoke", "accounts", "isolation"),
     }
-    assert found[-4:] == ["slurm", "identity", "smoke", "isolation"]
+    assert found[-5:] == ["slurm", "identity", "smoke", "accounts", "isolation"]
     assert found.index("gitops") < min(found.index("gpu"), found.index("addons"))
 
 
