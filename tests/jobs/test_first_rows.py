@@ -1,4 +1,4 @@
-"""The row of a job right after its submit: what was asked, in the observer's words, and never a second one."""
+"""The row of a job right after its submit: what was asked, in the observer's words, and never twice."""
 
 from __future__ import annotations
 

@@ -160,3 +160,71 @@ def test_threads_share_it() -> None:
             assert list(bodies) == paths
         outside.close()
     assert threading.active_count() < 50
+
+
+def test_changes_that_may_reuse_a_connection_do_so_until_one_of_them_fails() -> None:
+    ports: list[int] = []
+
+    def behave(handler: Handler) -> None:
+        ports.append(handler.client_address[1])
+        handler.say(500 if handler.path == "/no" else 200, b"")
+
+    with faults(behave) as server:
+        outside = Outside(server.url)
+        for path in ("/", "/", "/no", "/", "/"):
+            outside.send("POST", path, headers={}, body=b"{}", reuse=True)
+        outside.send("POST", "/", headers={}, body=b"{}")
+        outside.close()
+    assert ports[0] == ports[1] == ports[2], "as long as it goes well"
+    assert ports[3] == ports[4] != ports[2], "slurmrestd closes it after an error"
+    assert ports[5] not in ports[:5], "only who asks for it"
+
+
+def test_no_two_changes_share_a_connection_at_a_time() -> None:
+    busy: set[int] = set()
+    met: list[int] = []
+
+    def behave(handler: Handler) -> None:
+        port = handler.client_address[1]
+        met.extend({port} & busy)
+        busy.add(port)
+        handler.server.stopped.wait(0.005)
+        busy.discard(port)
+        handler.say(200, b"")
+
+    with faults(behave) as server:
+        outside = Outside(server.url)
+        with ThreadPoolExecutor(8) as pool:
+            list(pool.map(lambda _: outside.send("POST", "/", headers={}, body=b"{}", reuse=True), range(80)))
+        outside.close()
+    assert (len(server.requests), met) == (80, [])
+
+
+def test_a_change_whose_kept_connection_is_cut_is_unclear_and_not_sent_again() -> None:
+    def behave(handler: Handler) -> None:
+        handler.reset() if len(handler.server.requests) > 1 else handler.say(200, b"")
+
+    with faults(behave) as server:
+        outside = Outside(server.url)
+        outside.send("POST", "/", headers={}, body=b"{}", reuse=True)
+        with pytest.raises(NoAnswer) as caught:
+            outside.send("POST", "/", headers={}, body=b"{}", reuse=True)
+        outside.close()
+    assert len(server.requests) == 2
+    assert not caught.value.timed_out
+
+
+def test_each_of_many_deadlines_is_held() -> None:
+    with faults(silent) as server:
+        outside = Outside(server.url)
+
+        def send(seconds: float) -> bool:
+            with pytest.raises(NoAnswer) as caught:
+                outside.send("POST", "/", headers={}, body=b"{}", timeout=seconds)
+            return caught.value.timed_out
+
+        began = time.monotonic()
+        with ThreadPoolExecutor(6) as pool:
+            assert all(pool.map(send, (0.5, 0.1, 0.3, 0.2, 0.4, 0.1)))
+        assert time.monotonic() - began < 5
+        outside.close()

@@ -70,6 +70,20 @@ def test_discovery(alpha: SlurmLab) -> None:
     assert found.release == alpha.gateway().ping().release
 
 
+@case("U10")
+def test_submits_on_kept_connections_lose_no_answer_and_a_refusal_ends_none(alpha: SlurmLab) -> None:
+    gateway = alpha.gateway()
+    known: list[int] = []
+    for number in range(24):
+        if number % 8 == 4:  # slurmrestd hangs up after an error, and the next submit must not meet that
+            with pytest.raises(errors.SlurmRefused):
+                gateway.submit(request(alpha, partition="nowhere"))
+        known.append(gateway.submit(request(alpha, name="kept", hold=True)).job_id)
+    assert len(set(known)) == 24
+    for job_id in known:
+        gateway.cancel(str(job_id))
+
+
 def test_a_gpu_job_runs_as_its_account_and_its_end_is_known(alpha: SlurmLab) -> None:
     gateway = alpha.gateway()
     script = "#!/bin/sh\nid -un\necho $CUDA_VISIBLE_DEVICES\nexit 3\n"
