@@ -38,6 +38,15 @@ class Budget:
         return format_lazy(whose, account=self.account)
 
     @property
+    def short(self) -> Words:
+        """The same where it is plain whose it is."""
+        most = words.hours(self.resource, self.limit)
+        if self.left is None:
+            return format_lazy(_("{most} in all; what is left is not told"), most=most)
+        left = words.hours(self.resource, self.left)
+        return format_lazy(_("{left} of {most} left"), left=left, most=most)
+
+    @property
     def text(self) -> Words:
         """What is left, in a sentence."""
         most = words.hours(self.resource, self.limit)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
+from django.utils.functional import lazy
 from django.utils.text import format_lazy
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import ngettext
 
 from clusters.clients.slurmrest.rules import Amounts, Bounds, Qos
 from jobs.parsing.memory import show_memory
@@ -15,22 +17,41 @@ from jobs.parsing.time_limit import show_time_limit
 from portal.lib import clock
 from portal.lib.types import Words
 
-_NAMES: dict[str, Words] = {
-    "cpu": _("CPUs"),
-    "node": _("nodes"),
-    "gres/gpu": _("GPUs"),
-    "billing": _("billing units"),
-}
 _MINUTES: dict[str, Words] = {"cpu": _("CPU-hours"), "node": _("node-hours"), "gres/gpu": _("GPU-hours")}
 
 
+def _cpus(count: int) -> str:
+    return ngettext("%(count)s CPU", "%(count)s CPUs", count) % {"count": grouped(count)}
+
+
+def _nodes(count: int) -> str:
+    return ngettext("%(count)s node", "%(count)s nodes", count) % {"count": grouped(count)}
+
+
+def _gpus(count: int) -> str:
+    return ngettext("%(count)s GPU", "%(count)s GPUs", count) % {"count": grouped(count)}
+
+
+def _of_model(count: int, model: str) -> str:
+    told = ngettext("%(count)s %(model)s GPU", "%(count)s %(model)s GPUs", count)
+    return told % {"count": grouped(count), "model": model}
+
+
+_COUNTED: dict[str, Callable[[int], Words]] = {
+    name: lazy(counted, str) for name, counted in (("cpu", _cpus), ("node", _nodes), ("gres/gpu", _gpus))
+}
+_lazily_of_model = lazy(_of_model, str)
+
+
 def amount(name: str, count: int) -> Words:
-    """4 CPUs, 2 a100 GPUs, 64 GiB, 3 license/matlab."""
+    """4 CPUs, 2 a100 GPUs, 64 GiB of memory, 3 license/matlab."""
+    if name in _COUNTED:
+        return _COUNTED[name](count)
     if name == "mem":
         return format_lazy(_("{memory} of memory"), memory=show_memory(count))
     if name.startswith("gres/gpu:"):
-        return format_lazy(_("{count} {model} GPUs"), count=grouped(count), model=name.partition(":")[2])
-    return format_lazy("{} {}", grouped(count), _NAMES.get(name, name))
+        return _lazily_of_model(count, name.partition(":")[2])
+    return format_lazy("{} {}", grouped(count), name)
 
 
 def amounts(found: Amounts) -> Words:
@@ -57,25 +78,24 @@ def seen(at: dt.datetime) -> Words:
     return format_lazy(_("Accounting as of {count} h ago."), count=seconds // 3600)
 
 
-def in_words(bounds: Bounds, *, of_user: bool = False) -> list[Words]:
+def in_words(bounds: Bounds) -> list[Words]:
     """Each limit in a few words; none where there are none."""
-    return [*_of_counts(bounds, of_user=of_user), *_of_amounts(bounds)]
+    return [*_of_counts(bounds), *_of_amounts(bounds)]
 
 
-def _of_counts(bounds: Bounds, *, of_user: bool) -> Iterator[Words]:
-    one: Words = _("here") if of_user else _("of one member")
+def _of_counts(bounds: Bounds) -> Iterator[Words]:
     if bounds.wall_minutes is not None:
         yield format_lazy(_("{time} for a job"), time=show_time_limit(bounds.wall_minutes))
-    for count, text, whose in (
-        (bounds.running, _("{count} jobs at once {whose}"), one),
-        (bounds.submitted, _("{count} jobs that wait or run {whose}"), one),
-        (bounds.account_running, _("{count} jobs at once {whose}"), _("of one account")),
-        (bounds.account_submitted, _("{count} jobs that wait or run {whose}"), _("of one account")),
-        (bounds.all_running, _("{count} jobs at once {whose}"), _("of all together")),
-        (bounds.all_submitted, _("{count} jobs that wait or run {whose}"), _("of all together")),
+    for count, text in (
+        (bounds.running, _("running jobs of one member: {count}")),
+        (bounds.submitted, _("jobs of one member that wait or run: {count}")),
+        (bounds.account_running, _("running jobs of one account: {count}")),
+        (bounds.account_submitted, _("jobs of one account that wait or run: {count}")),
+        (bounds.all_running, _("running jobs of all together: {count}")),
+        (bounds.all_submitted, _("jobs of all together that wait or run: {count}")),
     ):
         if count is not None:
-            yield format_lazy(text, count=grouped(count), whose=whose)
+            yield format_lazy(text, count=grouped(count))
     if bounds.all_wall_minutes is not None:
         time = show_time_limit(bounds.all_wall_minutes)
         yield format_lazy(_("{time} of all jobs together"), time=time)

@@ -108,6 +108,7 @@ PAGES: dict[str, list[Page]] = {
     "node": [Page(arguments=in_tenant(pk="cluster", name="node"))],
     "partitions": [Page(arguments=CLUSTER)],
     "reservations": [Page(arguments=CLUSTER)],
+    "qos": [Page(arguments=CLUSTER)],
     "partition": [Page(arguments=in_tenant(pk="cluster", name="partition"))],
     "job-cancel": [Page(arguments=JOB)],
     "job-act": [

@@ -20,6 +20,7 @@ from django.apps import apps  # noqa: E402
 from django.conf import settings  # noqa: E402
 from django.test import Client  # noqa: E402
 
+from clusters.clients.slurmrest.rules import Bounds, Share  # noqa: E402
 from clusters.models import (  # noqa: E402
     Allocation,
     Cluster,
@@ -41,6 +42,7 @@ from tests.builders import actor_for, make_member, make_operator, make_tenant, m
 from tests.clusters import builders as clusters  # noqa: E402
 from tests.clusters import fakes, kubes, volcanoes  # noqa: E402
 from tests.jobs import builders as jobs  # noqa: E402
+from tests.jobs.rules import builders as rules  # noqa: E402
 
 STEPS = (
     ("machines", "Machines", StepStatus.READY, 1, "2 machines taken."),
@@ -133,6 +135,16 @@ def with_volcano(tenant: Tenant) -> Cluster:
     return cluster
 
 
+def allow(cluster: Cluster, account: str) -> None:
+    """QOS and accounts with limits, and a budget of which something was used."""
+    budget = Bounds(minutes={"gres/gpu": 60_000}, together={"gres/gpu": 16}, wall_minutes=7 * 1440)
+    used = (Share(account="research", used_seconds={"gres/gpu": 38_250 * 60.0}),)
+    rules.make_rules(cluster, account, bounds=budget, shares=used)
+    Job.objects.filter(cluster=cluster, state__in=("PENDING", "RUNNING")).update(
+        qos="normal", account="research"
+    )
+
+
 def furnish() -> JSONDict:
     """Make all of it; the facts for addresses and each person's session."""
     tenant, cast = people()
@@ -156,6 +168,7 @@ def furnish() -> JSONDict:
     for number, job in enumerate(made[2:5]):
         jobs.make_use(job, cpu_percent=12.0 + 30 * number)
     jobs.keep_books(ready)
+    allow(ready, jobs.identity_for(ready, ada).name)
     array = jobs.make_array(ready, ada, number=500)
     large = jobs.make_large_array(ready, ada)
     jobs.fill_nodes(ready)

@@ -81,7 +81,7 @@ def test_without_accounting_nothing_of_it_is_checked(cluster: Cluster, view: Clu
         ({"qos": "high", "time_limit_minutes": "61"}, "time_limit_minutes", "Accounting as of 0 s ago."),
         ({"qos": "tiny", "cpus_per_task": "4"}, "cpus_per_task", "3 CPUs for one job; this asks for 4 CPUs."),
         ({"qos": "tiny", "tasks": "4"}, "tasks", "3 CPUs for one job"),
-        ({"qos": "tiny", "gpus": "2"}, "gpus", "1 GPUs at once for one member; this asks for 2 GPUs."),
+        ({"qos": "tiny", "gpus": "2"}, "gpus", "1 GPU at once for one member; this asks for 2 GPUs."),
         ({"qos": "tiny", "array": "0-2"}, "array", "at most 2 jobs that wait or run; this would be 3."),
         ({"nodes": "2", "gpus": "2"}, "gpus", "Account research allows at most 3 GPUs at once for all"),
         ({"account": "vision", "nodes": "2", "gpus": "2"}, "gpus", "Account research allows at most 3 GPUs"),
