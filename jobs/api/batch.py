@@ -25,7 +25,7 @@ from tenants.scoping import get_visible
 class BatchIn(serializers.Serializer[Any]):
     """Jobs, each as for a submit of its own."""
 
-    jobs = JobIn(many=True, allow_empty=False, max_length=batches.MOST)
+    jobs = JobIn(many=True, allow_empty=False, max_length=batches.MOST)  # type: ignore[call-arg]  # many's
 
 
 class BatchItem(serializers.Serializer[batches.Outcome]):

@@ -11,15 +11,16 @@ import traceback
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from tests.bench import kube, machine, memory, planes, queue, report, table, world
+from tests.bench import kube, machine, memory, planes, queue, report, submits, table, world
 from tests.e2e.waiting import free_port
 
-PARTS = ("pages", "load", "live", "sockets", "memory", "planes", "kube", "queue")
+PARTS = ("pages", "load", "live", "sockets", "memory", "planes", "kube", "queue", "submits")
 OUTSIDE: dict[str, tuple[str, Sequence[str], Callable[[], Iterable[Sequence[object]]]]] = {
     "memory": ("Memory of `make run`, nothing to do", memory.HEADS, memory.measure),
     "planes": (planes.TITLE, planes.HEADS, planes.measure),
     "kube": (kube.TITLE, kube.HEADS, kube.measure),
     "queue": (queue.TITLE, queue.HEADS, queue.measure),
+    "submits": (submits.TITLE, submits.HEADS, submits.measure),
 }
 
 

@@ -1,4 +1,4 @@
-"""A queue of 100, 10,000 and 50,000 separate jobs on a real Slurm: looks, pages, changes and submits."""
+"""A queue of 100, 10,000 and 50,000 separate jobs on a real Slurm: looks, pages and changes."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ from clusters.models import SlurmEndpoint  # noqa: E402
 from jobs.models import Job  # noqa: E402
 from jobs.observer.look import look  # noqa: E402
 from jobs.observer.sources import Memory  # noqa: E402
-from tests.bench import live, queue_browser, queue_submits, world  # noqa: E402
+from tests.bench import live, queue_browser, world  # noqa: E402
 from tests.bench.queue import SIZES  # noqa: E402
 from tests.bench.table import percentile  # noqa: E402
 from tests.builders import sign_in  # noqa: E402
@@ -44,8 +44,6 @@ def main(port: int, result: Path) -> None:
     with tempfile.TemporaryDirectory() as outside_folder:
         fakes.install(Path(outside_folder))
         with long_queue() as queue, live.web(dict(os.environ), port):
-            for label, value in queue_submits.measure(queue):
-                figures.setdefault(label, {})[SIZES[0]] = value
             filled = 0
             for size in SIZES:
                 queue.fill(size - filled)

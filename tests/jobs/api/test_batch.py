@@ -21,7 +21,7 @@ from tests.jobs.builders import SCRIPT
 from tests.jobs.fakes import FakeSlurm
 
 pytestmark = [pytest.mark.django_db, pytest.mark.matrix]
-EACH = {"script": SCRIPT}
+EACH: JSONDict = {"script": SCRIPT}
 
 
 @pytest.fixture
