@@ -74,6 +74,10 @@ SAID: tuple[tuple[re.Pattern[str], str], ...] = (
         ),
     ),
     (
+        re.compile(r"Slurm account (?P<account>\S+) with the cluster's accounts as its users"),
+        gettext_noop("Slurm account %(account)s with the cluster's accounts as its users"),
+    ),
+    (
         re.compile(r"unix account (?P<account>\S+) \((?:member|observer|administrator)\)"),
         gettext_noop("unix account %(account)s"),
     ),

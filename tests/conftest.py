@@ -14,6 +14,7 @@ from tests.contract.slurmrest.fixtures import (  # noqa: F401  # fixtures are fo
     strict_release,
 )
 from tests.kube.fixtures import kube_server, platform  # noqa: F401  # fixtures are found by their names
+from tests.kube.pods import slurm_pods  # noqa: F401  # fixtures are found by their names
 
 
 @pytest.hookimpl(trylast=True)

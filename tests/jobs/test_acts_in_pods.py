@@ -6,7 +6,6 @@ import datetime as dt
 
 import pytest
 
-from clusters.clients.kube.client import KubeClient
 from clusters.clients.slurm_console.lines import parse
 from clusters.kube import tenant
 from clusters.models import Cluster, IdentityKind, Phase, SlurmIdentity
@@ -22,15 +21,9 @@ from tests.builders import actor_for, make_member, make_tenant
 from tests.cases import case
 from tests.clusters.builders import make_cluster
 from tests.contract.slurm_console.contract import state, submit
-from tests.contract.slurm_console.test_pod import (  # noqa: F401  # fixtures are found by their names
-    lab,
-    node,
-    portal,
-    programs,
-)
 from tests.contract.slurmrest.lab import SlurmLab, until
 from tests.jobs.builders import make_job
-from tests.kube.kubelet import Kubelet
+from tests.kube.pods import SlurmPods
 
 SLINKY = {"slurm": "slinky", "accounting": "slinky"}
 
@@ -77,7 +70,8 @@ def test_a_cluster_without_login_pods_has_no_console_and_says_why(
 @pytest.mark.slow
 @pytest.mark.xdist_group("kube")
 @pytest.mark.django_db
-def test_acts_and_the_queue_go_by_the_login_pod(lab: SlurmLab, portal: KubeClient, node: Kubelet) -> None:  # noqa: F811
+def test_acts_and_the_queue_go_by_the_login_pod(slurm_pods: SlurmPods) -> None:
+    lab, node, portal = slurm_pods.lab, slurm_pods.node, slurm_pods.portal
     row = slinky_cluster(tenant.pack(portal.access))
     row.site.settings = {**row.site.settings, consoles.TOP: True}
     row.site.save()
@@ -87,7 +81,7 @@ def test_acts_and_the_queue_go_by_the_login_pod(lab: SlurmLab, portal: KubeClien
     member, other = (make_member(row.tenant, role) for role in (Role.MEMBER, Role.ADMIN))
     job = make_job(row, member, **_row(lab, submit(lab)))
     theirs = make_job(row, other, **_row(lab, submit(lab, 1, hold=True)), state="PENDING")
-    for person, account in zip((job.identity, theirs.identity), lab.members, strict=True):
+    for person, account in zip((job.identity, theirs.identity), lab.members[:2], strict=True):
         assert person is not None
         person.name, person.uid, person.gid = account.name, account.uid, account.gid
         person.save()
@@ -115,7 +109,7 @@ def test_acts_and_the_queue_go_by_the_login_pod(lab: SlurmLab, portal: KubeClien
     assert found[theirs.slurm_job_id].reason == "JobHeldUser"
 
 
-def _row(lab: SlurmLab, number: int) -> dict[str, object]:  # noqa: F811
+def _row(lab: SlurmLab, number: int) -> dict[str, object]:
     """What tells a job from another one of that number."""
     seconds = lab.gateway().job(number)[0].submit_time
     assert seconds is not None

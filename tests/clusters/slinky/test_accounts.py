@@ -3,74 +3,23 @@
 from __future__ import annotations
 
 import dataclasses
-import os
-from collections.abc import Iterator
 
 import pytest
 
-from clusters.clients.kube.client import KubeClient
 from clusters.clients.slurmrest import tokens
 from clusters.clients.slurmrest.accounting import RestAccounting
 from clusters.clients.slurmrest.past import AssociationLimits
-from clusters.drivers.slinky import inside, names
+from clusters.drivers.slinky import inside
 from clusters.drivers.slinky.accounts import AccountsStep
 from clusters.drivers.slinky.settings import SlinkySettings
 from clusters.provisioning.steps import AccountSpec, ClusterSpec, Observed, StepContext
 from portal.lib.errors import TemporaryError
 from tests.contract.kube.driven import spec_of
-from tests.contract.slurm_console.test_pod import allowed, rules_of
-from tests.contract.slurmrest.lab import SlurmLab, slurm_lab
-from tests.kube.kubelet import Answer, Asked, Kubelet, kubelet, pod_on, really
-from tests.kube.server import KubeServer
+from tests.contract.slurmrest.lab import SlurmLab
+from tests.kube.kubelet import Answer
+from tests.kube.pods import SlurmPods
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("kube")]
-
-
-@pytest.fixture(scope="module")
-def lab() -> Iterator[SlurmLab]:
-    """Real Slurm with real slurmdbd; its accounts are users of this machine."""
-    with slurm_lab(members=3, accounting=True) as made:
-        yield made
-
-
-class Programs:
-    """As SlurmUser, whose container it is; not every account is known there at once."""
-
-    def __init__(self, lab: SlurmLab) -> None:
-        path = f"{lab.root / 'bin'}:{os.environ['PATH']}"
-        self._really = really({"PATH": path, "SLURM_CONF": str(lab.conf)})
-        self.unknown = ""
-
-    def __call__(self, asked: Asked) -> Answer:
-        command = asked.command
-        if "getent" in command and self.unknown:
-            command = tuple(word for word in command if word != self.unknown)
-        as_slurm = ("setpriv", "--reuid=slurm", "--regid=slurm", "--clear-groups", *command)
-        answer = self._really(dataclasses.replace(asked, command=as_slurm))
-        return dataclasses.replace(answer, code=2) if "getent" in command and self.unknown else answer
-
-
-@pytest.fixture(scope="module")
-def programs(lab: SlurmLab) -> Programs:
-    """What the kubelet runs."""
-    return Programs(lab)
-
-
-@pytest.fixture(scope="module")
-def node(kube_server: KubeServer, programs: Programs) -> Iterator[Kubelet]:
-    """A kubelet with slurmctld's pod."""
-    with (
-        kubelet(kube_server, programs) as made,
-        pod_on(kube_server, inside.CONTROLLER_POD, inside.CONTROLLER, others=("logfile",)),
-    ):
-        yield made
-
-
-@pytest.fixture(scope="module")
-def portal(kube_server: KubeServer, node: Kubelet) -> KubeClient:
-    """With exactly the role of deploy/rbac, bound where the driver binds it."""
-    del node
-    return allowed(kube_server, "books", rules_of("freehold-console"), names.NAMESPACE)
 
 
 def spec(lab: SlurmLab) -> ClusterSpec:
@@ -78,7 +27,7 @@ def spec(lab: SlurmLab) -> ClusterSpec:
     kinds = ("administrator", "observer", "member")
     accounts = tuple(
         AccountSpec(one.name, one.uid, one.gid, kind, active=True)  # type: ignore[arg-type]
-        for one, kind in zip(lab.members, kinds, strict=True)
+        for one, kind in zip(lab.members[-3:], kinds, strict=True)
     )
     return dataclasses.replace(spec_of(), name=lab.name, tenant="aurora", accounts=accounts)
 
@@ -102,8 +51,9 @@ def settled(step: AccountsStep, ctx: StepContext) -> Observed:
 
 
 def test_users_follow_the_accounts_and_limits_go_by_rest(
-    lab: SlurmLab, portal: KubeClient, node: Kubelet, programs: Programs, monkeypatch: pytest.MonkeyPatch
+    slurm_pods: SlurmPods, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    lab, node, programs, portal = slurm_pods.lab, slurm_pods.node, slurm_pods.programs, slurm_pods.portal
     kept: dict[str, bytes] = {}
     ctx = StepContext(spec=spec(lab), secrets=kept, keep=lambda name, value, _: kept.update({name: value}))
     step = AccountsStep(SlinkySettings(), lambda _: portal)
@@ -155,12 +105,9 @@ def test_users_follow_the_accounts_and_limits_go_by_rest(
 
 
 def test_no_pod_and_no_slurmdbd_are_waited_for(
-    kube_server: KubeServer,
-    portal: KubeClient,
-    lab: SlurmLab,
-    programs: Programs,
-    monkeypatch: pytest.MonkeyPatch,
+    slurm_pods: SlurmPods, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    lab, programs, portal = slurm_pods.lab, slurm_pods.programs, slurm_pods.portal
     kept: dict[str, bytes] = {}
     ctx = StepContext(spec=spec(lab), secrets=kept, keep=lambda name, value, _: kept.update({name: value}))
     step = AccountsStep(SlinkySettings(identity="sssd"), lambda _: portal)
@@ -170,9 +117,8 @@ def test_no_pod_and_no_slurmdbd_are_waited_for(
     assert missing.value.reason == "AccountingStarting"
     assert kept == {}
     monkeypatch.undo()
-    monkeypatch.setattr(
-        programs, "_really", lambda asked: Answer(1, words=b"sacctmgr: error: connection refused")
-    )
+    programs.answer = lambda asked: Answer(1, words=b"sacctmgr: error: connection refused")
     with pytest.raises(TemporaryError) as down:
         step.apply(ctx)
+    programs.reset()
     assert down.value.reason == "AccountingDown"

@@ -6,10 +6,8 @@ the very command as root, as in a container, and Slurm sees whose uid it is.
 
 from __future__ import annotations
 
-import os
 import time
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Iterator
 
 import pytest
 
@@ -25,90 +23,39 @@ from clusters.kube import kinds
 from portal.lib.errors import OutsideError
 from tests.cases import case
 from tests.contract.slurm_console.contract import ConsoleContract, Consoles
-from tests.contract.slurmrest.lab import SlurmLab, slurm_lab
+from tests.contract.slurmrest.lab import SlurmLab
 from tests.kube import roles
-from tests.kube.kubelet import NODE, Answer, Asked, Kubelet, kubelet, pod_on, really
+from tests.kube.kubelet import NODE, Answer, Asked, Kubelet, pod_on
+from tests.kube.pods import Programs, SlurmPods, allowed
 from tests.kube.server import KubeServer
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("kube")]
-LABELS = {inside.INSTANCE: names.login_set()}
 UID, GID = 70001, 70000
 
 
-class Scripted:
-    """Runs programs really, unless a test has an answer for them."""
-
-    def __init__(self, lab: SlurmLab) -> None:
-        path = f"{lab.root / 'bin'}:{os.environ['PATH']}"
-        # what a container's own environment holds; no token
-        self._really = really({"PATH": path, "SLURM_CONF": str(lab.conf)})
-        self.answer: Callable[[Asked], Answer] | None = None
-
-    def __call__(self, asked: Asked) -> Answer:
-        return (self.answer or self._really)(asked)
-
-
-@pytest.fixture(scope="module")
-def lab() -> Iterator[SlurmLab]:
+@pytest.fixture
+def lab(slurm_pods: SlurmPods) -> SlurmLab:
     """Real Slurm on this machine."""
-    with slurm_lab() as made:
-        yield made
+    return slurm_pods.lab
 
 
-@pytest.fixture(scope="module")
-def programs(lab: SlurmLab) -> Scripted:
+@pytest.fixture
+def programs(slurm_pods: SlurmPods) -> Iterator[Programs]:
     """What the kubelet runs."""
-    return Scripted(lab)
+    yield slurm_pods.programs
+    slurm_pods.programs.reset()
 
 
-@pytest.fixture(scope="module")
-def node(kube_server: KubeServer, programs: Scripted) -> Iterator[Kubelet]:
-    """A kubelet with a login pod that is ready, and one that is not."""
-    with (
-        kubelet(kube_server, programs) as made,
-        pod_on(kube_server, "slurm-login-main-5d7-aaaaa", "login", labels=LABELS, ready=False),
-        pod_on(kube_server, "slurm-login-main-5d7-zzzzz", "login", labels=LABELS, others=("logfile",)),
-    ):
-        yield made
+@pytest.fixture
+def node(slurm_pods: SlurmPods) -> Kubelet:
+    """The kubelet."""
+    return slurm_pods.node
 
 
-@pytest.fixture(autouse=True)
-def _real(programs: Scripted) -> Iterator[None]:
-    yield
-    programs.answer = None
-
-
-def rules_of(name: str) -> list[dict[str, Any]]:
-    """Of a role of deploy/rbac/tenant.yaml."""
-    (found,) = (
-        one["rules"]
-        for one in roles.documents("tenant")
-        if one["kind"] == "ClusterRole" and one["metadata"]["name"].endswith(name)
-    )
-    return list(found)
-
-
-def allowed(server: KubeServer, account: str, rules: list[dict[str, Any]], within: str) -> KubeClient:
-    """An account with the portal's look at pods, and these rules in one namespace; they hold already."""
-    client = KubeClient(server.account(account))
-    looks = {"apiGroups": [""], "resources": ["pods"], "verbs": ["get", "list"]}
-    server.allow(f"{account}", [*rules, looks], within=within)
-    until = time.monotonic() + 20
-    while True:
-        try:
-            client.list(kinds.POD, namespace=within)
-        except kube.Forbidden:
-            assert time.monotonic() < until
-            time.sleep(0.02)
-        else:
-            return client
-
-
-@pytest.fixture(scope="module")
-def portal(kube_server: KubeServer, node: Kubelet) -> KubeClient:
-    """With exactly the role of deploy/rbac, bound where the driver binds it."""
-    del node
-    return allowed(kube_server, "console", rules_of("freehold-console"), names.NAMESPACE)
+@pytest.fixture
+def portal(slurm_pods: SlurmPods) -> KubeClient:
+    """The portal's way in."""
+    return slurm_pods.portal
 
 
 @pytest.fixture
@@ -132,7 +79,7 @@ def one(portal: KubeClient, timeout: float = 10) -> PodConsole:
 
 
 @case("U03")
-def test_what_is_run_where_and_as_whom(portal: KubeClient, node: Kubelet, programs: Scripted) -> None:
+def test_what_is_run_where_and_as_whom(portal: KubeClient, node: Kubelet, programs: Programs) -> None:
     programs.answer = lambda asked: Answer()
     one(portal).requeue("12_3")
     asked = node.asked[-1]
@@ -168,7 +115,7 @@ def test_root_and_slurms_own_user_cannot_be_expressed(portal: KubeClient, ids: t
 
 
 def test_the_right_is_of_one_namespace_and_of_no_one_else(
-    kube_server: KubeServer, portal: KubeClient, node: Kubelet, programs: Scripted
+    kube_server: KubeServer, portal: KubeClient, node: Kubelet, programs: Programs
 ) -> None:
     programs.answer = lambda asked: Answer(output=b"done\n")
     here = inside.login_pod(portal)
@@ -207,7 +154,7 @@ def test_the_right_is_of_one_namespace_and_of_no_one_else(
     ],
 )
 def test_how_it_ended_is_told_apart(
-    portal: KubeClient, programs: Scripted, answer: Answer, change: type[Exception], look: type[Exception]
+    portal: KubeClient, programs: Programs, answer: Answer, change: type[Exception], look: type[Exception]
 ) -> None:
     programs.answer = lambda asked: answer
     with pytest.raises(change):
@@ -217,7 +164,7 @@ def test_how_it_ended_is_told_apart(
 
 
 def test_a_program_that_hangs_holds_nobody_up(
-    portal: KubeClient, programs: Scripted, monkeypatch: pytest.MonkeyPatch
+    portal: KubeClient, programs: Programs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def hang(asked: Asked) -> Answer:
         time.sleep(3)
@@ -233,7 +180,7 @@ def test_a_program_that_hangs_holds_nobody_up(
 
 
 def test_a_queue_without_end_is_not_read(
-    portal: KubeClient, programs: Scripted, monkeypatch: pytest.MonkeyPatch
+    portal: KubeClient, programs: Programs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("clusters.clients.slurm_console.commands.MOST_QUEUE", 100_000)
     programs.answer = lambda asked: Answer(output=b"x" * 200_000, words=b"y" * 200_000)
