@@ -36,7 +36,7 @@ from tests.kube.server import KubeServer
 class Nodes(NodesStep):
     """The real step, on the session's API server in place of one of the cluster's own."""
 
-    needs = ("machines",)
+    needs: tuple[str, ...] = ("machines",)
 
     def __init__(self, settings: LocalSettings, server: KubeServer) -> None:
         super().__init__(settings)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from typing import Any
 
 import pytest
 
@@ -109,7 +110,7 @@ def test_acts_and_the_queue_go_by_the_login_pod(slurm_pods: SlurmPods) -> None:
     assert found[theirs.slurm_job_id].reason == "JobHeldUser"
 
 
-def _row(lab: SlurmLab, number: int) -> dict[str, object]:
+def _row(lab: SlurmLab, number: int) -> dict[str, Any]:
     """What tells a job from another one of that number."""
     seconds = lab.gateway().job(number)[0].submit_time
     assert seconds is not None
