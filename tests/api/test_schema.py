@@ -12,6 +12,7 @@ from django.conf import settings
 from django.core.management import call_command
 from django.test import Client
 
+from jobs.api.batch import BatchIn
 from jobs.api.request import JobIn
 from jobs.parsing.script import parse_script
 from portal.web import api
@@ -81,9 +82,9 @@ def test_two_who_ask_at_once_get_one_document() -> None:
 @pytest.mark.parametrize("name", ["README.md", "docs/api.md"])
 def test_the_example_of_the_documents_is_a_job(name: str) -> None:
     text = (settings.BASE_DIR / name).read_text(encoding="utf-8")
-    bodies = re.findall(r"-d '(\{.*?\})'", text)
-    assert len(bodies) == 1
-    asked = JobIn(data=json.loads(bodies[0]))
+    first, *others = (json.loads(body) for body in re.findall(r"-d '(\{.*?\})'", text))
+    asked = JobIn(data=first)
     assert asked.is_valid(), asked.errors
+    assert all(BatchIn(data=body).is_valid() for body in others)
     assert parse_script(asked.validated_data["script"]).text.startswith("#!/bin/bash\n")
     assert re.search(r"/clusters/CLUSTER/jobs/\s", text)
