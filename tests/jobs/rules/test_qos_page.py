@@ -40,7 +40,8 @@ def page_of(client: Client, cluster: Cluster) -> str:
 
 
 def row_of(page: str, name: str) -> str:
-    return next(row for row in re.findall(r"<tr>.*?</tr>", page) if f'main-cell">{name}' in row)
+    rows: list[str] = re.findall(r"<tr>.*?</tr>", page)
+    return next(row for row in rows if f'main-cell">{name}' in row)
 
 
 def test_each_qos_says_its_priority_its_limits_who_uses_it_and_what_gives_way(
