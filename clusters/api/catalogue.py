@@ -79,6 +79,10 @@ class CapacityOut(serializers.Serializer[Any]):
 
     total = serializers.IntegerField()
     free = serializers.IntegerField()
+    seen_at = serializers.DateTimeField(
+        allow_null=True,
+        help_text="When the site's stock was seen last, where the site picks the machines; null: known now.",
+    )
 
 
 class OfferingOut(serializers.Serializer[Offering]):
@@ -89,14 +93,14 @@ class OfferingOut(serializers.Serializer[Offering]):
     flavor = FlavorOut()
     price_per_hour = serializers.DecimalField(max_digits=10, decimal_places=2, help_text="Of one node.")
     currency = serializers.CharField()
-    capacity = serializers.SerializerMethodField(help_text="As of now.")
+    capacity = serializers.SerializerMethodField(help_text="As of now, or of `seen_at`.")
     quota_left = serializers.SerializerMethodField(help_text="Nodes; null: no limit of the tenant's own.")
 
     @extend_schema_field(CapacityOut)
-    def get_capacity(self, row: Offering) -> dict[str, int]:
+    def get_capacity(self, row: Offering) -> Any:
         """Zeros where there are no machines."""
         there = self.context["capacity"].get((row.site_id, row.flavor_id))
-        return {"total": there.total if there else 0, "free": there.free if there else 0}
+        return CapacityOut(there or capacity.Capacity(row.site_id, row.flavor_id)).data
 
     @extend_schema_field(serializers.IntegerField(allow_null=True))
     def get_quota_left(self, row: Offering) -> int | None:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import uuid
 from typing import Any
 
 import pytest
 
-from clusters.models import Offering, Order, OrderState, Quota, Site
+from clusters.models import Offering, Order, OrderState, Quota, Site, SiteStock
 from clusters.provisioning.plan import make_plan
 from clusters.services.decisions import approve_order
+from portal.lib import clock
 from tenants.models import AuditEvent, Tenant, User
 from tests.api.calls import make_token, send
 from tests.builders import make_tenant, make_user
@@ -63,10 +65,21 @@ def test_the_catalogue_tells_price_capacity_and_quota(tenant: Tenant, site: Site
     facts = [(row["site"]["slug"], row["flavor"]["name"], row["price_per_hour"]) for row in found]
     assert facts[:2] == [("site-north", "a100-4", "12.50"), ("site-north", "cpu-32", "1.10")]
     assert [row["quota_left"] for row in found[:2]] == [1, None]
-    assert found[0]["capacity"] == {"total": 4, "free": 4}
-    assert found[-1]["capacity"] == {"total": 0, "free": 0}
+    assert found[0]["capacity"] == {"total": 4, "free": 4, "seen_at": None}
+    assert found[-1]["capacity"] == {"total": 0, "free": 0, "seen_at": None}
     Offering.objects.filter(flavor=cpu).update(active=False)
     assert len(ask(token, "get", "catalogue/")["items"]) == 2
+
+
+def test_the_catalogue_says_how_old_the_stock_of_a_site_is_that_picks_machines(
+    site: Site, token: str
+) -> None:
+    seen = clock.now() - dt.timedelta(minutes=7)
+    flavor = Offering.objects.get(site=site).flavor
+    SiteStock.objects.create(site=site, flavor=flavor, total=9, claimed=2, seen_at=seen)
+    (found,) = (row["capacity"] for row in ask(token, "get", "catalogue/")["items"])
+    assert dt.datetime.fromisoformat(found.pop("seen_at")) == seen
+    assert found == {"total": 9, "free": 7}
 
 
 def test_an_order_goes_from_submit_to_approval(tenant: Tenant, site: Site, token: str) -> None:
