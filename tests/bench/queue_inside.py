@@ -83,7 +83,7 @@ def _compared(queue: LongQueue, size: int, note: Note) -> tuple[float, float]:
     passed = percentile([one["seconds"] for one in passes], 0.5)
     note("(b) a pass that compares everything, s", f"{passed:.2f}")
     note("(b) of it the observer's own processor time, s", f"{min(one['processor'] for one in passes):.2f}")
-    note("(b) its memory, MiB", f"{passes[0]['mib']:.0f}")
+    note("(b) memory of a pass, MiB", f"{passes[0]['mib']:.0f}")
     lists = [_child(queue, "list") for _ in range(times)]
     loaded = percentile([one["download"] for one in lists], 0.5)
     parsed = percentile([one["parse"] for one in lists], 0.5)
@@ -92,7 +92,7 @@ def _compared(queue: LongQueue, size: int, note: Note) -> tuple[float, float]:
         "(a, b) one GET /jobs, downloaded and parsed into a typed msgspec struct, s", f"{loaded + parsed:.2f}"
     )
     note("(b) of it the parse, s", f"{parsed:.2f}")
-    note("(b) its memory, MiB", f"{lists[0]['mib']:.0f}")
+    note("(b) memory of the bare list, MiB", f"{lists[0]['mib']:.0f}")
     note("(b) the same list by us, downloaded and compared with all rows, s", f"{loaded + ours:.2f}")
     note("(b) memory of that, MiB", f"{lists[0]['mib_ours']:.0f}")
     note("(b) the list by us, by the bare list", f"{(loaded + ours) / (loaded + parsed):.2f}")
