@@ -14,6 +14,7 @@ from clusters.models import Cluster, SlurmEndpoint
 from jobs import tasks
 from jobs.models import Job, Submission
 from jobs.services import leavers, submissions
+from jobs.services.accounts import account_of
 from jobs.services.actions import cancel_job
 from jobs.services.drafts import Typed
 from portal.lib import clock
@@ -179,7 +180,8 @@ def test_a_worker_is_told_on_commit_and_the_scan_finds_what_was_lost(
 def test_nothing_is_submitted_for_who_was_suspended_a_moment_ago(
     slurm: FakeSlurm, tenant: Tenant, alice: User, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    acting, account = actor_for(alice, tenant), identity_for(cluster, alice)
+    acting = actor_for(alice, tenant)
+    account = account_of(acting, cluster)
 
     def submit() -> Submission:
         return submissions.submit_job(
@@ -192,7 +194,7 @@ def test_nothing_is_submitted_for_who_was_suspended_a_moment_ago(
     with pytest.raises(WrongState):
         submit()
     # also where the request had read the account before: it is asked for again when a token is minted
-    monkeypatch.setattr(submissions, "identity_of", lambda actor, cluster: account)
+    monkeypatch.setattr(submissions, "account_of", lambda actor, cluster: account)
     with pytest.raises(WrongState, match="takes no more jobs"):
         submit()
     assert len(slurm.submitted) == 1
