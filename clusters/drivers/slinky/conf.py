@@ -64,7 +64,7 @@ proxy_pam_target = sssd-shadowutils
 """
 
 
-def extra_conf(spec: ClusterSpec, *, accounting: bool) -> str:
+def extra_conf(spec: ClusterSpec, *, accounting: bool, user_top: bool = False) -> str:
     """Lines for the end of slurm.conf."""
     has_gpus = any(pool.flavor.gpu_count for pool in spec.pools)
     lines = [
@@ -80,6 +80,7 @@ def extra_conf(spec: ClusterSpec, *, accounting: bool) -> str:
         "PrologFlags=Alloc,Contain",
         "MpiDefault=none",
         "MaxArraySize=1001",
+        *(["SchedulerParameters=enable_user_top"] if user_top else []),
     ]
     return "\n".join(lines)
 

@@ -11,6 +11,7 @@ from typing import Any, Final
 from clusters.kube.site_settings import NAME, Section, bad
 
 SECTION: Final = "slinky"
+USER_TOP: Final = "slurm_user_top"  # of the site, read by services.consoles too
 DIRECT, GITOPS = "direct", "gitops"
 PROXY, URL = "proxy", "url"
 FILES, SSSD = "files", "sssd"
@@ -102,6 +103,7 @@ class SlinkySettings:
     rest_replicas: int = 1
     spare_cpus: int = 2  # of each node, for what is not Slurm
     spare_mib: int = 8192
+    user_top: bool = False  # members may put a waiting job of theirs first: a setting of the site itself
 
     @classmethod
     def from_site(cls, settings: Mapping[str, Any]) -> SlinkySettings:
@@ -126,6 +128,7 @@ class SlinkySettings:
             rest_replicas=section.number("rest_replicas", default.rest_replicas, least=1, most=10),
             spare_cpus=section.number("spare_cpus", default.spare_cpus, least=0, most=64),
             spare_mib=section.number("spare_mib", default.spare_mib, least=0, most=262_144),
+            user_top=settings.get(USER_TOP) is True,
         )
 
     def remarks(self) -> tuple[str, ...]:

@@ -43,7 +43,7 @@ def controller(spec: ClusterSpec, settings: SlinkySettings) -> Wanted:
         "logfile": {"image": settings.images.helper},
         "configFileRefs": [{"name": names.CONFIG}],
         "prologScriptRefs": [{"name": names.PROLOG}],
-        "extraConf": conf.extra_conf(spec, accounting=has_accounting),
+        "extraConf": conf.extra_conf(spec, accounting=has_accounting, user_top=settings.user_top),
         "persistence": persistence(settings),
         "template": {"spec": pods.own(settings)},
     }

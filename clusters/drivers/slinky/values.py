@@ -71,9 +71,13 @@ def _controller(spec: ClusterSpec, settings: SlinkySettings) -> dict[str, Any]:
         "reconfigure": {"image": _image(settings, "slurmctld")},
         "logfile": {"image": _helper(settings)},
         "persistence": shapes.persistence(settings),
-        "extraConf": conf.extra_conf(spec, accounting=settings.database is not None),
+        "extraConf": _extra_conf(spec, settings),
         "podSpec": _pod(pods.own(settings)),
     }
+
+
+def _extra_conf(spec: ClusterSpec, settings: SlinkySettings) -> str:
+    return conf.extra_conf(spec, accounting=settings.database is not None, user_top=settings.user_top)
 
 
 def _accounting(spec: ClusterSpec, settings: SlinkySettings) -> dict[str, Any]:

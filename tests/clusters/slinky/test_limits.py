@@ -29,6 +29,15 @@ def test_slurm_holds_to_limits_only_where_there_are_some_and_books() -> None:
     assert ENFORCE not in conf.extra_conf(spec_of(), accounting=True)
 
 
+def test_members_reorder_their_jobs_where_the_site_lets_them() -> None:
+    for told in (True, False, "yes"):
+        settings = SlinkySettings.from_site({**DATABASE, "slurm_user_top": told})
+        direct = shapes.controller(spec_of(), settings).manifest["spec"]["extraConf"]
+        chart = values.slurm(spec_of(), settings, {pool.name: 1 for pool in spec_of().pools}).values
+        for text in (direct, chart["controller"]["extraConf"]):
+            assert ("SchedulerParameters=enable_user_top" in text) == (told is True)
+
+
 def test_slurmdbd_knows_the_administrator_by_the_same_files_as_the_others() -> None:
     settings = SlinkySettings.from_site(DATABASE)
     assert settings.database is not None
