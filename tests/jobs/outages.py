@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 
-from django.http import HttpResponse
 from django.test import Client
 
 from clusters.models import SlurmEndpoint
@@ -56,6 +55,15 @@ def silence(kind: str, lab: SlurmLab, front: Front) -> Iterator[None]:
 
 def _let_through(front: Front) -> None:
     front.pages, front.late = False, None
+
+
+@dataclass(frozen=True, slots=True)
+class Pressed:
+    """What a press of a button led to."""
+
+    status: int
+    location: str
+    text: str
 
 
 @dataclass
@@ -193,33 +201,27 @@ class Scene:
         """A page of the tenant's."""
         response = self.client.get(self.at + path)
         assert response.status_code == 200
-        return self.text_of(response)
-
-    @staticmethod
-    def text_of(response: HttpResponse) -> str:
-        """Its page, with the characters that people see."""
         return html.unescape(response.content.decode())
 
-    def press_submit(self, name: str) -> HttpResponse:
+    def press_submit(self, name: str) -> Pressed:
         """By the form."""
         fields = {"key": str(uuid.uuid4()), "name": name, "script": "#!/bin/bash\ntrue\n"}
-        path = f"{self.at}/clusters/{self.queue.cluster.pk}/jobs/new/"
-        return self._client().post(path, fields)
+        return self._post(f"/clusters/{self.queue.cluster.pk}/jobs/new/", fields)
 
-    def press_change(self) -> HttpResponse:
+    def press_change(self) -> Pressed:
         """Of the time limit of the job that runs."""
-        path = f"{self.at}/jobs/{self.jobs['runs'].pk}/act/change/"
-        return self._client().post(path, {"time_limit_minutes": "20"})  # type: ignore[return-value]
+        return self._post(f"/jobs/{self.jobs['runs'].pk}/act/change/", {"time_limit_minutes": "20"})
 
     def submission(self, name: str) -> Submission:
         """What became of a press of Submit."""
         return Submission.objects.get(cluster=self.queue.cluster, request__name=name)
 
-    def _client(self) -> Client:
-        """Of its own, for a thread of its own."""
+    def _post(self, path: str, fields: dict[str, str]) -> Pressed:
+        """By a client of its own, for a thread of its own."""
         client = Client()
         client.cookies = self.client.cookies
-        return client
+        answer = client.post(self.at + path, fields)
+        return Pressed(answer.status_code, answer.get("Location", ""), html.unescape(answer.content.decode()))
 
 
 def answers(lab: SlurmLab) -> bool:

@@ -15,7 +15,6 @@ import pytest
 import time_machine
 from django.db import connection
 from django.db.models import QuerySet
-from django.http import HttpResponse
 from django.test import Client
 
 from jobs import outside
@@ -37,6 +36,7 @@ from tests.jobs.outages import (
     REST_HANGS,
     REST_STOPS,
     TOKENS,
+    Pressed,
     Scene,
     answers,
     silence,
@@ -105,9 +105,7 @@ def test_a_silence_ends_no_job_and_one_poll_after_it_all_is_right(
     before = scene.known()
     with silence(fault, lab, front):
         scene.let_end(last)
-        _poll, submitted, changed = at_once(
-            scene.poll, lambda: scene.press_submit("lost"), scene.press_change
-        )
+        submitted, changed = press_at_once(scene, poll=True)
         assert scene.known() == before
         scene.pages_say_since_when()
         is_open = is_said_clearly(fault, lab, scene, submitted, changed)
@@ -133,8 +131,8 @@ def set_deadlines(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
         monkeypatch.setattr(outside, name, seconds)
 
 
-def at_once(*calls: Callable[[], T]) -> list[T]:
-    """The results of calls that are made at the same time."""
+def press_at_once(scene: Scene, *, poll: bool = False) -> tuple[Pressed, Pressed]:
+    """Submit and change, and perhaps a poll, all at the same time."""
 
     def in_thread(call: Callable[[], T]) -> T:
         try:
@@ -142,28 +140,30 @@ def at_once(*calls: Callable[[], T]) -> list[T]:
         finally:
             connection.close()
 
-    with ThreadPoolExecutor(len(calls)) as pool:
-        return list(pool.map(in_thread, calls))
+    with ThreadPoolExecutor(3) as pool:
+        submitted = pool.submit(in_thread, lambda: scene.press_submit("lost"))
+        changed = pool.submit(in_thread, scene.press_change)
+        if poll:
+            pool.submit(in_thread, scene.poll).result()
+        return submitted.result(), changed.result()
 
 
-def is_said_clearly(
-    fault: str, lab: SlurmLab, scene: Scene, submitted: HttpResponse, changed: HttpResponse
-) -> bool:
+def is_said_clearly(fault: str, lab: SlurmLab, scene: Scene, submitted: Pressed, changed: Pressed) -> bool:
     """Both presses are refused or said to be unclear; whether that of the submit is still open."""
     said = SAID_BY_22_05 if fault in SAID_BY_22_05 and lab.release == "bookworm" else SAID
     of_change, of_submit = said[fault]
-    assert changed.status_code == 503
-    assert of_change in scene.text_of(changed)
-    assert ("Look at the job before you ask again" in scene.text_of(changed)) is (of_change == UNKNOWN)
+    assert changed.status == 503
+    assert of_change in changed.text
+    assert ("Look at the job before you ask again" in changed.text) is (of_change == UNKNOWN)
     lost = scene.submission("lost")
     if of_submit:
-        assert submitted.status_code == 503
-        assert "Nothing was submitted" in scene.text_of(submitted)
-        assert of_submit in scene.text_of(submitted)
+        assert submitted.status == 503
+        assert "Nothing was submitted" in submitted.text
+        assert of_submit in submitted.text
         assert (lost.state, lost.job) == ("refused", None)
         return False
-    assert submitted.status_code == 302
-    assert submitted["Location"].endswith(f"/submissions/{lost.pk}/")
+    assert submitted.status == 302
+    assert submitted.location.endswith(f"/submissions/{lost.pk}/")
     assert (lost.state, lost.job) == ("checking", None)
     return True
 

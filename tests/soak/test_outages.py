@@ -39,7 +39,7 @@ from tests.jobs.outages import (
     silence,
 )
 from tests.jobs.proxies import Front, front_of
-from tests.jobs.test_outages import SHORT_MEMORY, at_once, is_said_clearly, the_number_comes_again
+from tests.jobs.test_outages import SHORT_MEMORY, is_said_clearly, press_at_once, the_number_comes_again
 
 pytestmark = [pytest.mark.soak, pytest.mark.django_db(transaction=True)]
 LASTS = 120.0  # seconds
@@ -190,7 +190,7 @@ def stay_silent(watched: list[Watched], well: Watched) -> float:
 
 def press(one: Watched) -> None:
     """Submit and change, in the middle of the silence."""
-    submitted, changed = at_once(lambda: one.scene.press_submit("lost"), one.scene.press_change)
+    submitted, changed = press_at_once(one.scene)
     one.is_open = is_said_clearly(one.fault, one.lab, one.scene, submitted, changed)
 
 
