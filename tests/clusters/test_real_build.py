@@ -18,7 +18,8 @@ from tenants.hooks import tell_membership_changed
 from tenants.models import Membership, Role
 from tests.builders import actor_for, make_member, make_tenant
 from tests.clusters.builders import approved_order, make_flavor, make_site, owner_of
-from tests.clusters.drivers.lab import Lab, free_ids, free_ports, open_lab
+from tests.clusters.drivers.lab import Lab, free_ids, open_lab
+from tests.fixtures.ports import free_block
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 APPROVAL_TO_READY = 60.0  # seconds; ten on a machine that does nothing else
@@ -28,7 +29,7 @@ APPROVAL_TO_READY = 60.0  # seconds; ten on a machine that does nothing else
 def lab(settings: Settings) -> Iterator[Lab]:
     """A data folder, ids and ports of this test's own."""
     opened = open_lab()
-    ports = free_ports(100)
+    ports = free_block(100)
     settings.DATA_FOLDER = opened.settings.data
     settings.LOCAL_PORTS = f"{ports.start}-{ports.stop - 1}"
     settings.LOCAL_UID_BASE = free_ids(30)

@@ -34,8 +34,9 @@ from tenants.models import Role, Tenant, User
 from tests.builders import actor_for, make_member, make_tenant, sign_in
 from tests.cases import case
 from tests.clusters.builders import approved_order, make_flavor, make_site, operator, owner_of
-from tests.clusters.drivers.lab import Lab, free_ids, free_ports, open_lab, until
+from tests.clusters.drivers.lab import Lab, free_ids, open_lab, until
 from tests.clusters.test_real_build import reconcile_until
+from tests.fixtures.ports import free_block
 from tests.kube import assets
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
@@ -46,7 +47,7 @@ REVOKED_WITHIN = 60.0  # seconds
 def lab(settings: Settings) -> Iterator[Lab]:
     """A data folder, ids and ports of this test's own, enough for two clusters."""
     opened = open_lab()
-    ports = free_ports(200)
+    ports = free_block(200)
     settings.DATA_FOLDER = opened.settings.data
     settings.LOCAL_PORTS = f"{ports.start}-{ports.stop - 1}"
     settings.LOCAL_UID_BASE = free_ids(40)

@@ -37,8 +37,9 @@ from portal.lib.errors import PermanentError
 from tests.builders import actor_for, make_tenant
 from tests.cases import case
 from tests.clusters.builders import approve, make_cluster, make_flavor, make_site, operator, owner_of, resize
-from tests.clusters.drivers.lab import Lab, free_ids, free_ports, open_lab
+from tests.clusters.drivers.lab import Lab, free_ids, open_lab
 from tests.clusters.drivers.test_daemons import of_uid
+from tests.fixtures.ports import free_block
 
 pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True)]
 
@@ -153,7 +154,7 @@ class Real:
 @pytest.fixture
 def real(settings: LazySettings) -> Iterator[Real]:
     settings.LOCAL_UID_BASE = free_ids(20_000)
-    ports = free_ports(100)
+    ports = free_block(100)
     settings.LOCAL_PORTS = f"{ports.start}-{ports.stop - 1}"
     lab = open_lab()
     known = FACTORIES["local"]

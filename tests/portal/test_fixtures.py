@@ -14,7 +14,7 @@ import psutil
 import pytest
 
 from tests.e2e.waiting import until
-from tests.fixtures import ci, servers
+from tests.fixtures import ci, ports, servers
 
 ROOT = Path(__file__).resolve().parents[2]
 VICTIM = """
@@ -97,3 +97,10 @@ def _alive(process: psutil.Process) -> bool:
         return bool(process.status() != psutil.STATUS_ZOMBIE)
     except psutil.NoSuchProcess:
         return False
+
+
+def test_no_two_workers_choose_the_same_ports() -> None:
+    shares = [ports.share(f"gw{number}") for number in range(ports.SHARES)]
+    assert len({port for share in shares for port in share}) == sum(map(len, shares))
+    assert {share.start for share in shares} <= set(ports.share(""))
+    assert all(len(share) > 1_000 for share in shares)

@@ -12,9 +12,10 @@ from clusters.drivers.local.nodes import NODES
 from clusters.drivers.local.planes import SERVER, Plane
 from clusters.provisioning.steps import StepContext
 from portal.lib import processes
-from tests.clusters.drivers.lab import Lab, free_ports
+from tests.clusters.drivers.lab import Lab
 from tests.clusters.drivers.subjects import LocalSubject
 from tests.contract.driver_contract import drive_away
+from tests.fixtures.ports import free_block
 from tests.kube import assets
 
 CONCERNS = ("machines", "fabric", "control_plane")
@@ -53,7 +54,7 @@ class ControlPlaneSubject(LocalSubject):
 
     def changed(self) -> StepContext:
         """The same cluster on other ports."""
-        return dataclasses.replace(self.ctx, ports=free_ports(30))
+        return dataclasses.replace(self.ctx, ports=free_block(30))
 
     def impostor(self) -> Callable[[], object]:
         """A folder of somebody else's."""

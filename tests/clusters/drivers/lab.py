@@ -9,7 +9,6 @@ import os
 import pwd
 import secrets
 import shutil
-import socket
 import subprocess
 import tempfile
 import time
@@ -34,6 +33,7 @@ from clusters.provisioning.steps import (
     StepContext,
 )
 from tests.contract.driver_contract import drive_away, settle
+from tests.fixtures.ports import free_block
 
 INSTALLATION = "tests"
 GPU = FlavorSpec("gpu-a100-2", "a100", 2, 4, 8000)
@@ -56,7 +56,7 @@ class Lab:
             spec=spec,
             settings={"site": "lab"},
             secrets=known,
-            ports=free_ports(30),
+            ports=free_block(30),
             keep=lambda name, value, _: known.update({name: value}),
         )
         self.contexts[spec.name] = context
@@ -170,24 +170,6 @@ def free_ids(count: int) -> int:
         used = {entry.pw_uid for entry in pwd.getpwall()} | {entry.gr_gid for entry in grp.getgrall()}
         if used.isdisjoint(range(base, base + count)):
             return base
-
-
-def free_ports(count: int) -> range:
-    """A block of loopback ports on which nobody listens, outside the range of outgoing connections."""
-    while True:
-        start = 10_000 + secrets.randbelow(2_000) * 10
-        block = range(start, start + count)
-        if all(_is_free(port) for port in block):
-            return block
-
-
-def _is_free(port: int) -> bool:
-    with socket.socket() as probe:
-        try:
-            probe.bind(("127.0.0.1", port))
-        except OSError:
-            return False
-    return True
 
 
 def until(condition: Callable[[], object], *, seconds: float = 60, what: str = "condition") -> None:

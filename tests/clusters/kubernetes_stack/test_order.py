@@ -18,9 +18,10 @@ from clusters.services.orders import submit_order
 from tests.builders import actor_for, make_tenant
 from tests.clusters.builders import make_flavor, make_site, operator, owner_of, request_for
 from tests.clusters.drivers.kube_subjects import linked
-from tests.clusters.drivers.lab import Lab, free_ids, free_ports, open_lab
+from tests.clusters.drivers.lab import Lab, free_ids, open_lab
 from tests.clusters.test_real_build import reconcile_until
 from tests.clusters.test_real_kube import download, is_whole, kubectl
+from tests.fixtures.ports import free_block
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
@@ -30,7 +31,7 @@ def lab(settings: Settings) -> Iterator[Lab]:
     """A data folder, ids and ports of this test's own."""
 
     opened = open_lab()
-    ports = free_ports(100)
+    ports = free_block(100)
     settings.DATA_FOLDER = opened.settings.data
     settings.LOCAL_PORTS = f"{ports.start}-{ports.stop - 1}"
     settings.LOCAL_UID_BASE = free_ids(40)

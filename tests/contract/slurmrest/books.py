@@ -83,7 +83,7 @@ def _start_store(lab: SlurmLab) -> None:
     shutil.chown(data, user, user)
     making = ["mariadb-install-db", "--no-defaults", f"--datadir={data}", f"--user={user}", "--skip-test-db"]
     making += ["--auth-root-authentication-method=normal"]
-    done = subprocess.run(making, env={"PATH": PATH}, check=False, capture_output=True, text=True, timeout=180)
+    done = subprocess.run(making, env={"PATH": PATH}, check=False, capture_output=True, text=True, timeout=90)
     assert done.returncode == 0, done.stdout + done.stderr
     first = lab.root / "etc" / "first.sql"  # read before the first connection
     first.write_text(USERS)

@@ -10,7 +10,6 @@ import os
 import secrets
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
@@ -29,6 +28,7 @@ from portal.lib.errors import OutsideError
 from tests.contract.slurmrest import books
 from tests.contract.slurmrest.accounts import Account
 from tests.contract.slurmrest.places import Place, Root, environment_of, place_of
+from tests.fixtures.ports import free_block
 
 NODES, GPUS, CPUS, MEMORY = 2, 4, 8, 16000
 CONF = """\
@@ -328,7 +328,8 @@ def slurm_lab(
     try:
         with place.opened(root, members) as made:
             name = f"lab{secrets.token_hex(3)}"
-            lab = SlurmLab(root, name, _free_port(), made, place=place, more=more, accounting=accounting)
+            port = free_block(10 + NODES).start
+            lab = SlurmLab(root, name, port, made, place=place, more=more, accounting=accounting)
             try:
                 lab.start()
                 yield lab
@@ -344,14 +345,3 @@ def until(condition: Callable[[], object], *, seconds: float = 90, what: str = "
     while not condition():
         assert time.monotonic() < end, f"not within {seconds} s: {what}"
         time.sleep(0.02)
-
-
-def _free_port() -> int:
-    """The first of a block of free loopback ports, below those of outgoing connections."""
-    while True:
-        start = 10_000 + secrets.randbelow(1_000) * 20
-        with suppress(OSError):
-            for port in range(start, start + 10 + NODES):
-                with socket.socket() as probe:
-                    probe.bind(("127.0.0.1", port))
-            return start
