@@ -18,7 +18,8 @@ from clusters.drivers.slinky.settings import SlinkySettings
 from clusters.provisioning.steps import ClusterSpec, PoolSpec
 from tests.contract.kube.driven import spec_of
 from tests.contract.kube.drivers.slinky import another_pool
-from tests.contract.slurmrest.lab import SlurmLab, _free_port, until
+from tests.contract.slurmrest.lab import NODES, SlurmLab, until
+from tests.fixtures.ports import free_block
 
 pytestmark = [pytest.mark.slow]
 
@@ -79,7 +80,7 @@ def controller() -> Iterator[Controller]:
     """Not started yet."""
     root = Path(tempfile.mkdtemp(prefix="fhconf-"))
     root.chmod(0o755)
-    one = Controller(root, f"conf{secrets.token_hex(3)}", _free_port(), [])
+    one = Controller(root, f"conf{secrets.token_hex(3)}", free_block(10 + NODES).start, [])
     yield one
     one.stop()
     shutil.rmtree(root, ignore_errors=True)
