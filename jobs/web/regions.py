@@ -13,7 +13,7 @@ from jobs import live, selectors
 from jobs.filters import Filter
 from jobs.mine import my_context
 from jobs.models import Job, Submission
-from jobs.observer.pace import note_watched
+from jobs.observer.pace import note_watched, note_watched_job
 from jobs.services import actions
 from jobs.web import arrays, job, lists, submission
 from portal.lib.types import JSONDict
@@ -73,6 +73,14 @@ def _looked_at(cluster_id: uuid.UUID) -> dt.datetime | None:
     return endpoint.unreachable_since or endpoint.observed_at
 
 
+def _job_looked_at(row: models.Model) -> dt.datetime | None:
+    """The same; a silent cluster's pages stay as they are, and their jobs are watched all the same."""
+    job = cast(Job, row)
+    if job.is_active:
+        note_watched_job(job.cluster_id, job.slurm_job_id)
+    return _looked_at(job.cluster_id)
+
+
 def _rows(rows: models.QuerySet[models.Model]) -> TenantQuerySet[models.Model]:
     return cast("TenantQuerySet[models.Model]", rows)
 
@@ -83,7 +91,7 @@ _JOB = LiveKind(
     template="jobs/job.html#live",
     context=_job,
     variant=_may_act,  # all that differs is who may act
-    as_of=lambda row: _looked_at(cast(Job, row).cluster_id),
+    as_of=_job_looked_at,
     watches=lambda row: cast(Job, row).cluster_id,
 )
 _TASKS = LiveKind(

@@ -36,21 +36,23 @@ class ReleasePortal:
     etc: Path
 
     @contextmanager
-    def adopted(self, lab: SlurmLab) -> Iterator[str]:
+    def adopted(self, lab: SlurmLab, *, name: str = "", url: str = "") -> Iterator[str]:
         """The lab as a ready cluster of the tenant for the duration of the block; its id.
 
-        The members of the lab are the researcher, the owner and the observer, in this order.
+        The members of the lab are the researcher, the owner and the observer, in this order. Its name is that
+        of its release and its address the lab's own, unless others are given.
         """
         self._know(lab.members)
         people = zip((RESEARCHER, OWNER, OBSERVER), lab.members, strict=True)
         slurm = {
-            "url": lab.url,
+            "url": url or lab.url,
             "version": lab.versions[0],
             "key": lab.key.hex(),
             "homes": str(lab.root / "home"),
             "accounts": {who: [one.name, one.uid, one.gid] for who, one in people},
         }
-        cluster = str(self.hands.do("adopt", slug=SLUG, name=lab.release, slurm=slurm)["cluster"])
+        called = name or lab.release
+        cluster = str(self.hands.do("adopt", slug=SLUG, name=called, slurm=slurm)["cluster"])
         until(
             lambda: self.hands.do("observed", cluster=cluster)["at"], "the observer has looked", seconds=120
         )

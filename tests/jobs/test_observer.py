@@ -23,6 +23,7 @@ from jobs.observer import loop, pace
 from jobs.observer.look import LIST, SINGLE, Memory, Seen, look
 from jobs.observer.loop import Observer, claim, observe, release
 from portal.lib import clock
+from tenants.live.registry import KINDS
 from tenants.live.topics import Topic, version_of
 from tenants.models import Tenant, User
 from tests.cases import case
@@ -412,6 +413,17 @@ def test_who_asks_during_a_look_is_heard_after_it(cluster: Cluster) -> None:
     pace.poke(cluster)
     release(claimed, dt.timedelta(minutes=1))
     assert claim(cluster.slurm.pk) is not None
+
+
+@case("U16")
+def test_a_page_that_only_asks_whether_it_is_up_to_date_watches_its_job(
+    alice: User, cluster: Cluster
+) -> None:
+    job = make_job(cluster, alice, state="RUNNING")
+    ended = make_job(cluster, alice, state="FAILED")
+    for row in (job, ended):
+        KINDS["job"].etag(1, row)
+    assert pace.watched_jobs(cluster.pk) == [job.slurm_job_id]
 
 
 def test_the_pace_follows_who_watches_and_what_runs() -> None:

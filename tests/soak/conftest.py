@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from tests.e2e.conftest import hands, portal
+from tests.e2e.conftest import browser, hands, new_person, portal
 
-__all__ = ["hands", "portal"]
+__all__ = ["browser", "hands", "new_person", "portal"]
