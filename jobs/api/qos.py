@@ -5,12 +5,10 @@ from __future__ import annotations
 import uuid
 from typing import Any
 
-import msgspec
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from clusters.clients.slurmrest.rules import Bounds
 from clusters.models import Cluster
 from jobs.rules.overview import overview_of
 from jobs.rules.pages import require_accounting
@@ -23,12 +21,6 @@ BOUNDS = (
     "Limits by name, without those that there are none of: wall_minutes, running, submitted, all_running,"
     " per_job, per_user, together, minutes and others. Amounts are by resource: cpu, mem (MiB), node."
 )
-
-
-def as_facts(bounds: Bounds) -> dict[str, Any]:
-    """Without what there is no limit of."""
-    found: dict[str, Any] = msgspec.to_builtins(bounds)
-    return found
 
 
 class NowOut(serializers.Serializer[Any]):
@@ -64,7 +56,8 @@ class QosOut(serializers.Serializer[Any]):
 
     def get_limits(self, one: Any) -> dict[str, Any]:
         """By name."""
-        return as_facts(one.qos.bounds)
+        found: dict[str, Any] = one.facts
+        return found
 
 
 class BudgetOut(serializers.Serializer[Any]):
@@ -92,7 +85,8 @@ class AccountOut(serializers.Serializer[Any]):
 
     def get_limits(self, one: Any) -> dict[str, Any]:
         """By name."""
-        return as_facts(one.rule.bounds)
+        found: dict[str, Any] = one.facts
+        return found
 
 
 class RulesOut(serializers.Serializer[Any]):

@@ -10,13 +10,13 @@ import msgspec
 from django.db.models import Count, Sum
 
 from clusters.clients.slurmrest.models import Limit
-from clusters.clients.slurmrest.rules import Qos
+from clusters.clients.slurmrest.rules import Bounds, Qos
 from clusters.models import Cluster, SlurmIdentity
 from jobs.models import Job, JobState, Partition, Rules, UserRule
 from jobs.rules import words
 from jobs.rules.budget import Budget, budgets_of
 from jobs.rules.view import WAITS_OR_RUNS, Rule, default_qos, enforced, rule_of, used_of
-from portal.lib.types import Words
+from portal.lib.types import JSONDict, Words
 from tenants.actor import Actor
 
 
@@ -57,6 +57,11 @@ class QosFacts:
         """In words."""
         return [*words.in_words(self.qos.bounds), *words.flags_in_words(self.qos)]
 
+    @property
+    def facts(self) -> JSONDict:
+        """The limits for programs."""
+        return facts_of(self.qos.bounds)
+
 
 @dataclass(frozen=True, slots=True)
 class AccountFacts:
@@ -73,6 +78,11 @@ class AccountFacts:
         """In words."""
         return words.in_words(self.rule.bounds)
 
+    @property
+    def facts(self) -> JSONDict:
+        """The limits for programs."""
+        return facts_of(self.rule.bounds)
+
 
 @dataclass(frozen=True, slots=True)
 class Overview:
@@ -87,6 +97,12 @@ class Overview:
     def holds_to_limits(self) -> bool | None:
         """Whether Slurm holds to what stands here; None where that is not known."""
         return None if self.enforces is None else bool(self.enforces & {"limits", "safe"})
+
+
+def facts_of(bounds: Bounds) -> JSONDict:
+    """Limits by name, without those that there are none of."""
+    found: JSONDict = msgspec.to_builtins(bounds)
+    return found
 
 
 def overview_of(actor: Actor, cluster: Cluster) -> Overview | None:

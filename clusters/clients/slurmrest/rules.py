@@ -20,10 +20,6 @@ ANY_TIME = "PARTITION_TIME_LIMIT"  # of the partition, which no longer counts
 ANY_NODES = "PARTITION_MAXIMUM_NODE"
 
 
-def _none() -> Amounts:
-    return {}
-
-
 class Bounds(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Limits of one association or one QOS. Minutes of a resource are of each unit of it."""
 
@@ -35,14 +31,14 @@ class Bounds(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     all_running: int | None = None  # of all together: GrpJobs
     all_submitted: int | None = None  # GrpSubmit
     all_wall_minutes: int | None = None  # GrpWall
-    per_job: Amounts = msgspec.field(default_factory=_none)  # MaxTRES
-    per_node: Amounts = msgspec.field(default_factory=_none)
-    per_user: Amounts = msgspec.field(default_factory=_none)
-    per_account: Amounts = msgspec.field(default_factory=_none)
-    together: Amounts = msgspec.field(default_factory=_none)  # GrpTRES
-    minutes_per_job: Amounts = msgspec.field(default_factory=_none)  # MaxTRESMins
-    minutes: Amounts = msgspec.field(default_factory=_none)  # GrpTRESMins: a budget
-    least: Amounts = msgspec.field(default_factory=_none)  # MinTRES of one job
+    per_job: Amounts = msgspec.field(default_factory=dict)  # MaxTRES
+    per_node: Amounts = msgspec.field(default_factory=dict)
+    per_user: Amounts = msgspec.field(default_factory=dict)
+    per_account: Amounts = msgspec.field(default_factory=dict)
+    together: Amounts = msgspec.field(default_factory=dict)  # GrpTRES
+    minutes_per_job: Amounts = msgspec.field(default_factory=dict)  # MaxTRESMins
+    minutes: Amounts = msgspec.field(default_factory=dict)  # GrpTRESMins: a budget
+    least: Amounts = msgspec.field(default_factory=dict)  # MinTRES of one job
 
 
 NO_BOUNDS = Bounds()

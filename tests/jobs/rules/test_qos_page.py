@@ -14,6 +14,7 @@ from clusters.models import Cluster
 from jobs.limits import service as limits
 from jobs.models import Rules
 from tenants.models import Tenant, User
+from tests.api.calls import make_token
 from tests.builders import actor_for, sign_in
 from tests.clusters.builders import owner_of
 from tests.jobs.builders import identity_for, keep_books, make_job
@@ -134,3 +135,21 @@ def test_the_number_of_queries_does_not_grow_with_qos_users_and_jobs(
         make_job(booked, alice, qos=f"q{number}", account=f"a{number}")
     with django_assert_num_queries(16):
         page_of(client, booked)
+
+
+def test_programs_are_told_the_same(client: Client, alice: User, booked: Cluster) -> None:
+    token = make_token(alice, booked.tenant)
+    headers = {"Authorization": f"Bearer {token}"}
+    answer = client.get(f"/api/v1/t/aurora-lab/clusters/{booked.pk}/qos/", headers=headers).json()
+    tiny = next(one for one in answer["qos"] if one["name"] == "tiny")
+    assert tiny["limits"] == {
+        "running": 1,
+        "submitted": 2,
+        "per_job": {"cpu": 3},
+        "per_user": {"gres/gpu": 1},
+    }
+    assert (answer["holds_to_limits"], answer["qos"][0]["preempts"]) == (True, ["normal"])
+    research = next(one for one in answer["accounts"] if one["name"] == "research")
+    assert research["budgets"] == [
+        {"resource": "gres/gpu", "limit_minutes": 600, "used_minutes": 240, "left_minutes": 360}
+    ]
