@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -67,9 +67,8 @@ def command(
 
 def _write(done: Command) -> None:
     """One row, or one for each of several things."""
-    AuditEvent.objects.bulk_create(
-        [_row(done, target, detail) for target, detail in done.more or [(done.target, done.detail)]]
-    )
+    things: Sequence[tuple[models.Model | None, JSONDict]] = done.more or [(done.target, done.detail)]
+    AuditEvent.objects.bulk_create([_row(done, target, detail) for target, detail in things])
 
 
 def _row(done: Command, target: models.Model | None, detail: JSONDict) -> AuditEvent:

@@ -82,7 +82,7 @@ class JobOut(serializers.Serializer[Job]):
     observed_at = serializers.DateTimeField(help_text="When Slurm was last seen to say so.")
 
 
-class StepOut(serializers.Serializer[StepLine]):
+class JobStepOut(serializers.Serializer[StepLine]):
     """One of Slurm's steps of a job, as its accounting told of it."""
 
     step = serializers.CharField(help_text="batch: the script; extern; 0 and up: runs of srun.")
@@ -130,11 +130,11 @@ class JobDetail(JobOut):
     said = serializers.SerializerMethodField(help_text="Why it waits or how it ended, in a sentence.")
     advice = serializers.SerializerMethodField(help_text="What to try; may be empty.")
 
-    @extend_schema_field(StepOut(many=True, allow_null=True))
+    @extend_schema_field(JobStepOut(many=True, allow_null=True))
     def get_steps(self, row: Job) -> Any:
         """As the page of the job shows them."""
         told = steps_of(row, clock.now())
-        many: Any = StepOut
+        many: Any = JobStepOut
         return many(told.lines, many=True).data if told and told.lines else None
 
     @extend_schema_field(serializers.IntegerField(allow_null=True))

@@ -38,12 +38,12 @@ def job_output(request: TenantRequest, pk: uuid.UUID) -> HttpResponse:
     stream: Stream = "stderr" if request.GET.get("stream") == "stderr" else "stdout"
     asked = request.GET
     part = next((part for name, part in PARTS.items() if name in asked), "pane")
-    context = {"job": row, "stream": stream, "find": asked.get("find", "")[:LONGEST_TEXT]}
+    context: dict[str, object] = {"job": row, "stream": stream, "find": asked.get("find", "")[:LONGEST_TEXT]}
     if part == "view":
         context["around"], context["piece"] = read_around(row, stream, read_number(asked["at"]) or 0)
     elif part == "found":
-        offset, lines = (read_number(asked.get(name)) or 0 for name in ("from", "line"))
-        context["search"] = search_of(row, stream, asked["find"], offset, lines)
+        begin, lines = (read_number(asked.get(name)) or 0 for name in ("from", "line"))
+        context["search"] = search_of(row, stream, asked["find"], begin, lines)
     if part in {"pane", "added"} or (part == "found" and not request.htmx):
         offset, shown = read_number(asked.get("offset")), read_number(asked.get("shown")) or 0
         context["piece"] = read_piece(row, stream, offset, shown)

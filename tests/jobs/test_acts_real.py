@@ -90,6 +90,7 @@ def test_the_console_and_the_list_tell_the_same(slurm: RealCluster, monkeypatch:
     for name in ODD_NAMES:
         submit(slurm, name=name, cpus_per_task="1")
     slurm.look_until(lambda: Job.objects.filter(state="RUNNING").count() == 8)
+    slurm.look_until(lambda: not Job.objects.filter(state="PENDING", reason="").exists())
     assert slurm.look() == LIST
     before = {job.pk: job.observed_at for job in Job.objects.all()}
     monkeypatch.setattr(sources, "MOST_LISTED", 0)

@@ -7,8 +7,9 @@ import subprocess
 from collections.abc import Callable
 from contextlib import suppress
 
-from clusters.drivers.local import accounting_books, accounting_store, accounts, files
+from clusters.drivers.local import accounting_books, accounting_store, files
 from clusters.drivers.local.accounting_books import Books
+from clusters.drivers.slurm_probe import users
 from clusters.provisioning.steps import AccountSpec, StepContext
 from portal.lib.errors import TemporaryError
 from tests.clusters.drivers.lab import Lab, until
@@ -120,4 +121,4 @@ class AccountsSubject:
     def _at_work(self) -> bool:
         books = books_of(self.lab, self.ctx)
         found = accounting_store.search(str(books.root), books.store.uid)
-        return any(one.role == accounts.PROGRAM for one in found)
+        return any(one.role == users.PROGRAM for one in found)

@@ -54,8 +54,8 @@ def steps_of(job: Job) -> tuple[PastStep, ...]:
     )
 
 
-def told(job: Job, steps: tuple[PastStep, ...], **fields: object) -> PastJob:
-    return past(job, steps=steps, step_count=len(steps), **fields)
+def told(job: Job, steps: tuple[PastStep, ...], state: str) -> PastJob:
+    return past(job, state=state, steps=steps, step_count=len(steps))
 
 
 def test_steps_of_a_job_that_ended_are_a_table(client: Client, alice: User, cluster: Cluster) -> None:
