@@ -91,7 +91,12 @@ def read_around(row: Job, stream: Stream, offset: int) -> tuple[Around | None, P
         rest = whole_part(rest)
     line, newline, after = rest.partition(b"\n")
     around = Around(to_text(before, is_cut=start > 0), to_text(line), to_text(newline + after))
-    note = gettext("%(shown)s from %(since)s on, of %(size)s") % {
+    told = (
+        gettext("%(shown)s from %(since)s on, of %(size)s")
+        if start
+        else gettext("First %(shown)s of %(size)s")
+    )
+    note = told % {
         "shown": size_text(len(data)),
         "since": size_text(start),
         "size": size_text(chunk.size),

@@ -29,6 +29,11 @@ from tests.e2e.shots_pages import HERE, Facts, Page, in_tenant
 from tests.fixtures import servers
 
 CLUSTER = in_tenant(pk="cluster")
+OUTPUT = b"".join(
+    b"\x1b[32mepoch %d\x1b[0m step %d \x1b[1mloss\x1b[0m=%.4f <b>lr</b>=1e-4 tokens/s=%d\n"
+    % (n // 20, n, 9 / (n + 1), 91_000 + n % 977)
+    for n in range(4000)
+)
 PAGES: dict[str, list[Page]] = {
     "overview": [Page(arguments=HERE)],
     "queue": [Page(arguments=CLUSTER)],
@@ -40,7 +45,11 @@ PAGES: dict[str, list[Page]] = {
     ],
     "job-output": [
         Page(arguments=in_tenant(pk="job"), tail="?find=LOSS", label="found"),
-        Page(arguments=in_tenant(pk="job"), tail="?find=epoch+7&at=4012#output-place", label="place"),
+        Page(
+            arguments=in_tenant(pk="job"),
+            tail=f"?find=step+700&at={OUTPUT.index(b'step 700 ') - 18}#output-place",
+            label="place",
+        ),
     ],
     "job-tasks": [Page(arguments=in_tenant(pk="array"))],
     "usage": [Page(arguments=HERE)],
@@ -51,11 +60,6 @@ PAGES: dict[str, list[Page]] = {
     "reservations": [Page(arguments=CLUSTER)],
     "limits": [Page(arguments=CLUSTER)],
 }
-OUTPUT = b"".join(
-    b"\x1b[32mepoch %d\x1b[0m step %d \x1b[1mloss\x1b[0m=%.4f <b>lr</b>=1e-4 tokens/s=%d\n"
-    % (n // 20, n, 9 / (n + 1), 91_000 + n % 977)
-    for n in range(4000)
-)
 
 
 class _Reader(socketserver.StreamRequestHandler):

@@ -8,6 +8,7 @@ from __future__ import annotations
 import datetime as dt
 import json
 import tempfile
+from collections import Counter
 from pathlib import Path
 
 import django
@@ -19,7 +20,7 @@ from django.conf import settings  # noqa: E402
 from django.db import connection  # noqa: E402
 from django.test import Client  # noqa: E402
 
-from clusters.models import Cluster  # noqa: E402
+from clusters.models import Cluster, SlurmEndpoint  # noqa: E402
 from jobs.history.models import JobSteps, JobUse  # noqa: E402
 from jobs.models import Job, JobEvent  # noqa: E402
 from portal.lib import clock  # noqa: E402
@@ -141,6 +142,10 @@ def tenant_with(count: int, ada: User, rui: User) -> JSONDict:
     Job.objects.bulk_create(rows, batch_size=BATCH)
     jobs.keep_books(cluster)
     told_of(rows)
+    states = Counter(row.state for row in rows)
+    SlurmEndpoint.objects.filter(cluster=cluster).update(
+        jobs_running=states["RUNNING"], jobs_pending=states["PENDING"], observed_at=now
+    )
     facts = {"tenant": tenant.slug, "cluster": cluster.pk, "node": "n0", "partition": "train"}
     if count == 0:
         return facts
