@@ -82,9 +82,11 @@ def _reading(path: Path) -> Iterator[Path]:
     with socketserver.ThreadingUnixStreamServer(str(path), _Reader) as server:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
-        yield path
-        server.shutdown()
-        thread.join()
+        try:
+            yield path
+        finally:
+            server.shutdown()
+            thread.join()
 
 
 def take_all(
