@@ -176,4 +176,14 @@ WORDS: tuple[str, ...] = (
     _("You may charge to it."),
     _("Yours where you ask for none."),
     _("cpu, gres/gpu ..."),
+    _("First byte."),
+    _("Lines of the output that show a text; for a long file ask again with next_offset."),
+    _("Plain text of one line; a and A are one."),
+    _(
+        "Submit up to 100 jobs. Each is submitted once for the key, and has a submission of its own.\n"
+        "\n"
+        'When one of them cannot be sent as it is, none is, and `errors` names it: "jobs.3.nodes". What '
+        "Slurm\n"
+        "says to one job is told in its item. The same key with the same body goes on where a call ended."
+    ),
 )
