@@ -16,6 +16,7 @@ LONGEST = (
     "kube-1",
     "tests/clusters/drivers/test_accounting.py",
     "kube",
+    "pods",
     "scene",
     "control-plane",
     "releases",

@@ -69,7 +69,7 @@ def test_a_cluster_without_login_pods_has_no_console_and_says_why(
 
 @case("U12")
 @pytest.mark.slow
-@pytest.mark.xdist_group("kube")
+@pytest.mark.xdist_group("pods")
 @pytest.mark.django_db
 def test_acts_and_the_queue_go_by_the_login_pod(slurm_pods: SlurmPods) -> None:
     lab, node, portal = slurm_pods.lab, slurm_pods.node, slurm_pods.portal
@@ -90,9 +90,11 @@ def test_acts_and_the_queue_go_by_the_login_pod(slurm_pods: SlurmPods) -> None:
 
     begun = len(node.asked)
     done = do(actor=actor_for(member, row.tenant), job=_read(job), wish=Wish(ACTS["requeue"]))
-    assert done.job.restarts == 1
+    assert done.job.slurm_job_id == job.slurm_job_id
+    number = str(job.slurm_job_id)
+    until(lambda: "Restarts=1" in lab.command("scontrol", "show", "job", number), what="it begins again")
     (asked,) = node.asked[begun:]
-    assert asked.command[-3:] == ("scontrol", "requeue", str(job.slurm_job_id))
+    assert asked.command[-3:] == ("scontrol", "requeue", number)
     assert f"--reuid={lab.members[0].uid}" in asked.command
     assert AuditEvent.objects.filter(verb="job.requeued").count() == 1
     # Slurm itself says no to a member who would reorder; the page says what Slurm said

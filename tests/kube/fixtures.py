@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import pytest
@@ -15,6 +16,13 @@ if TYPE_CHECKING:
 @pytest.fixture(scope="session")
 def kube_server() -> Iterator[KubeServer]:
     """A real etcd and kube-apiserver with every CRD of tests/kube/crds; one per worker."""
+    with running_server() as running:
+        yield running
+
+
+@contextmanager
+def running_server() -> Iterator[KubeServer]:
+    """Such a server, for what would be in others' way on that of the worker."""
     from tests.kube import assets, crds, server  # noqa: PLC0415
 
     programs = assets.programs()

@@ -55,6 +55,7 @@ class Programs:
 class SlurmPods:
     """All of it. `portal` has exactly the role of deploy/rbac for it, bound where the driver binds it."""
 
+    server: KubeServer
     lab: SlurmLab
     programs: Programs
     node: Kubelet
@@ -62,23 +63,24 @@ class SlurmPods:
 
 
 @pytest.fixture(scope="session")
-def slurm_pods(kube_server: KubeServer) -> Iterator[SlurmPods]:
-    """A login pod that is ready, one that is not, and slurmctld's pod."""
+def slurm_pods() -> Iterator[SlurmPods]:
+    """A login pod that is ready, one that is not, and slurmctld's; on a server where no namespace must go."""
     from clusters.drivers.slinky import inside, names  # noqa: PLC0415
     from tests.contract.slurmrest.lab import slurm_lab  # noqa: PLC0415
+    from tests.kube.fixtures import running_server  # noqa: PLC0415
     from tests.kube.kubelet import kubelet, pod_on  # noqa: PLC0415
 
     login = {inside.INSTANCE: names.login_set()}
-    with slurm_lab(members=MEMBERS, accounting=True) as lab:
+    with running_server() as server, slurm_lab(members=MEMBERS, accounting=True) as lab:
         programs = Programs(lab)
         with (
-            kubelet(kube_server, programs) as node,
-            pod_on(kube_server, "slurm-login-main-5d7-aaaaa", "login", labels=login, ready=False),
-            pod_on(kube_server, "slurm-login-main-5d7-zzzzz", "login", labels=login, others=("logfile",)),
-            pod_on(kube_server, inside.CONTROLLER_POD, SLURM, others=("logfile",)),
+            kubelet(server, programs) as node,
+            pod_on(server, "slurm-login-main-5d7-aaaaa", "login", labels=login, ready=False),
+            pod_on(server, "slurm-login-main-5d7-zzzzz", "login", labels=login, others=("logfile",)),
+            pod_on(server, inside.CONTROLLER_POD, SLURM, others=("logfile",)),
         ):
-            portal = allowed(kube_server, "console", rules_of("freehold-console"), names.NAMESPACE)
-            yield SlurmPods(lab, programs, node, portal)
+            portal = allowed(server, "console", rules_of("freehold-console"), names.NAMESPACE)
+            yield SlurmPods(server, lab, programs, node, portal)
 
 
 def rules_of(name: str) -> list[dict[str, Any]]:

@@ -80,9 +80,14 @@ class TestAccounts(DriverContract):
         member = subject.ctx.spec.accounts[-1].name
         subject.sacctmgr("add", "account", "theirs", f"Cluster={subject.ctx.spec.name}")
         subject.sacctmgr("add", "user", member, "Account=theirs")
-        settle(subject.step, subject.ctx)
-        told = subject.lab.slurm(subject.ctx, "sacctmgr", "-nP", "show", "assoc", "format=account,user")
-        assert {f"theirs|{member}", f"team-a|{member}"} <= set(told.split())
+        try:
+            settle(subject.step, subject.ctx)
+            told = subject.lab.slurm(subject.ctx, "sacctmgr", "-nP", "show", "assoc", "format=account,user")
+            assert {f"theirs|{member}", f"team-a|{member}"} <= set(told.split())
+        finally:  # jobs of the tests after this one would be charged to that account
+            subject.sacctmgr("remove", "user", f"name={member}")
+            subject.sacctmgr("remove", "account", "name=theirs")
+            subject.fresh()
 
 
 def test_slurm_tells_its_slurmdbd_what_jobs_took(lab: Lab, booked: StepContext) -> None:

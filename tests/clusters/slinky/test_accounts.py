@@ -19,7 +19,7 @@ from tests.contract.slurmrest.lab import SlurmLab
 from tests.kube.kubelet import Answer
 from tests.kube.pods import SlurmPods
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("kube")]
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("pods")]
 
 
 def spec(lab: SlurmLab) -> ClusterSpec:

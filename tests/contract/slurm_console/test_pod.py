@@ -29,8 +29,14 @@ from tests.kube.kubelet import NODE, Answer, Asked, Kubelet, pod_on
 from tests.kube.pods import Programs, SlurmPods, allowed
 from tests.kube.server import KubeServer
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("kube")]
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("pods")]
 UID, GID = 70001, 70000
+
+
+@pytest.fixture
+def kube_server(slurm_pods: SlurmPods) -> KubeServer:
+    """That of the pods."""
+    return slurm_pods.server
 
 
 @pytest.fixture
