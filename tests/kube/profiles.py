@@ -121,6 +121,14 @@ def left_over(server: KubeServer, cluster: Cluster) -> list[str]:
     )
 
 
+def see_nothing_left(server: KubeServer, cluster: Cluster) -> None:
+    """What goes with the tenant's own API server goes a moment after it, as TenantsPart hears of it."""
+    end = time.monotonic() + PATIENCE
+    while left := left_over(server, cluster):
+        assert time.monotonic() < end, left
+        time.sleep(0.05)
+
+
 def vendors_kinds(server: KubeServer) -> list[Kind]:
     """Every kind of a CRD."""
     found = []

@@ -21,7 +21,16 @@ from tests.clusters.netris.server import running
 from tests.kube import sites
 from tests.kube.mortal import Mortal
 from tests.kube.platform_proxy import PlatformProxy, no_kubeconfig
-from tests.kube.profiles import Profile, await_vendors, left_over, make_site, nodes_ready, order_at, reach
+from tests.kube.profiles import (
+    Profile,
+    await_vendors,
+    left_over,
+    make_site,
+    nodes_ready,
+    order_at,
+    reach,
+    see_nothing_left,
+)
 from tests.kube.server import KubeServer
 from tests.kube.tidy import clear_tenant
 from tests.kube.vendors import Running
@@ -79,7 +88,7 @@ class Story:
         owner = actor_for(owner_of(self.tenant), self.tenant)
         terminate_cluster(actor=owner, cluster=cluster, typed_name=cluster.name, at_once=True)
         cluster = reach(cluster, Phase.DELETED, reconcile=self.mortal.reconcile)
-        assert left_over(self.server, cluster) == []
+        see_nothing_left(self.server, cluster)
 
 
 @pytest.mark.slow
@@ -153,7 +162,7 @@ def test_a_namesake_is_never_touched_by_a_worker_that_dies(kube_server: KubeServ
         assert kube_server.client.get(Ref(kinds.NAMESPACE, name)) == before
         state = cluster.steps.get(name="control-plane")
         assert state.reason == "NameTaken"
-        assert left_over(kube_server, cluster) == []
+        see_nothing_left(kube_server, cluster)
         kube_server.client.delete(Ref(kinds.NAMESPACE, name), uid=before["metadata"]["uid"])  # type: ignore[index]
 
 

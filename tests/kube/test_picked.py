@@ -38,7 +38,7 @@ from tests.clusters.test_order_form import sent
 from tests.kube import picking
 from tests.kube.picking import AutoNodes
 from tests.kube.platform_proxy import PlatformProxy, no_kubeconfig
-from tests.kube.profiles import left_over, make_site, order_at, reach
+from tests.kube.profiles import make_site, order_at, reach, see_nothing_left
 from tests.kube.server import KubeServer
 from tests.kube.tidy import clear_tenant
 from tests.kube.vendors import Hands, Running
@@ -125,7 +125,7 @@ def test_a_whole_order(kube_server: KubeServer, platform: PlatformProxy, nodes: 
         owner = actor_for(owner_of(tenant), tenant)
         terminate_cluster(actor=owner, cluster=cluster, typed_name=cluster.name, at_once=True)
         cluster = reach(cluster, Phase.DELETED)
-        assert left_over(kube_server, cluster) == []
+        see_nothing_left(kube_server, cluster)
         assert rows(cluster) == []
         assert not Machine.objects.exclude(state=MachineState.FREE, wiped_at__isnull=False).exists()
         site_facts.learn(str(site.pk))

@@ -20,7 +20,16 @@ from tests.clusters.kube.test_git import Repository
 from tests.clusters.netris.server import running
 from tests.kube import sites
 from tests.kube.platform_proxy import PlatformProxy, no_kubeconfig
-from tests.kube.profiles import Profile, await_vendors, left_over, make_site, nodes_ready, order_at, reach
+from tests.kube.profiles import (
+    Profile,
+    await_vendors,
+    left_over,
+    make_site,
+    nodes_ready,
+    order_at,
+    reach,
+    see_nothing_left,
+)
 from tests.kube.server import KubeServer
 from tests.kube.tidy import clear_tenant
 from tests.kube.vendors import Hands, Running
@@ -104,7 +113,7 @@ def test_a_whole_order(profile: Profile, kube_server: KubeServer) -> None:
         owner = actor_for(owner_of(tenant), tenant)
         terminate_cluster(actor=owner, cluster=cluster, typed_name=cluster.name, at_once=True)
         cluster = reach(cluster, Phase.DELETED)
-        assert left_over(kube_server, cluster) == []
+        see_nothing_left(kube_server, cluster)
         assert Machine.objects.filter(state=MachineState.FREE).count() == 4
     assert kube_server.client.get(Ref(kinds.NAMESPACE, "freehold")) is None
 
@@ -128,7 +137,7 @@ def test_commits_name_the_order_and_whose_it_was(
         owner = actor_for(owner_of(tenant), tenant)
         terminate_cluster(actor=owner, cluster=cluster, typed_name=cluster.name, at_once=True)
         cluster = reach(cluster, Phase.DELETED)
-        assert left_over(kube_server, cluster) == []
+        see_nothing_left(kube_server, cluster)
     removed, made, _ = theirs.log()
     assert f"Tenant: {tenant.slug}" in made
     assert f"order {order.pk}, actor {order.created_by}" in made

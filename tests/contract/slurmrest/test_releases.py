@@ -136,6 +136,18 @@ def rich(request: pytest.FixtureRequest, alpha: SlurmLab) -> Iterator[SlurmLab]:
         yield lab
 
 
+def change(gateway: RestGateway, job: JobId, changes: JobChanges) -> None:
+    """Slurm may put a change off while it does something else: nothing was changed then."""
+
+    def done() -> bool:
+        try:
+            return gateway.update(str(job), changes).is_certain
+        except errors.TryAgain:
+            return False
+
+    until(done, what="the change is made")
+
+
 def test_what_is_changed_is_changed_and_what_is_not_is_said_before(rich: SlurmLab) -> None:
     first = rich.gateway()
     other = str(held(rich, first))
@@ -149,12 +161,12 @@ def test_what_is_changed_is_changed_and_what_is_not_is_said_before(rich: SlurmLa
                 with pytest.raises(CannotAsk):
                     gateway.update(str(job), changes)
                 continue
-            assert gateway.update(str(job), changes).is_certain
+            change(gateway, job, changes)
             found = shown(rich, job, field)
             assert found == expected.format(other=other), f"{version}: {changes}"
-        gateway.update(str(job), JobChanges(hold=False))
+        change(gateway, job, JobChanges(hold=False))
         assert not one(gateway, job).hold
-        gateway.update(str(job), JobChanges(hold=True))
+        change(gateway, job, JobChanges(hold=True))
         assert (one(gateway, job).hold, one(gateway, job).reason) == (True, "JobHeldUser")
 
 
