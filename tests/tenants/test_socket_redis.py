@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Iterator
+import warnings
+from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -15,6 +17,7 @@ from typing import Any
 import pytest
 import redis
 from channels.db import database_sync_to_async
+from channels.layers import get_channel_layer
 from django.conf import settings as current
 from django.core.cache import cache
 from django.db import transaction
@@ -90,14 +93,24 @@ def running(folder: Path) -> Iterator[Private]:
         server.kill()
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _sweep() -> Iterator[None]:
+    """After a loss redis-py may connect twice at once and forget one: found here, not in another test."""
+    yield
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        gc.collect()
+
+
 @pytest.fixture
-def server(tmp_path: Path, settings: Settings) -> Iterator[Private]:
+async def server(tmp_path: Path, settings: Settings) -> AsyncIterator[Private]:
     """The channel layer as it is configured, but on a Redis that may be killed."""
     layer: Any = current.CHANNEL_LAYERS["default"]
     with running(tmp_path) as private:
         host = layer["CONFIG"]["hosts"][0] | {"address": f"unix://{private.socket}"}
         settings.CHANNEL_LAYERS = {"default": layer | {"CONFIG": layer["CONFIG"] | {"hosts": [host]}}}
         yield private
+        await get_channel_layer().flush()  # its connections belong to the loop of this test, which ends now
 
 
 async def test_a_socket_hears_of_changes_again_after_redis_was_killed(server: Private) -> None:
