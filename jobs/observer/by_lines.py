@@ -84,4 +84,5 @@ def _save(
         plain.append(record_of(line))
         if is_finished(line) and exit_status is None:
             whole.to_ask.append(line.job_id)
-    save_records(cluster, plain, looked_at=looked_at, complete=False, only=QUEUE_COLUMNS)
+    changes = save_records(cluster, plain, looked_at=looked_at, only=QUEUE_COLUMNS)
+    seen.update(dict.fromkeys(changes.later, 0))  # what was seen later may be what the next line says

@@ -30,7 +30,7 @@ def columns_of(record: JobRecord) -> JSONDict:
         "array_job_id": record.array_job_id,
         "array_task_id": record.array_task_id,
         "array_tasks": _cut(record.array_task_string, 200) if record.array_task_id is None else "",
-        "task_count": _small(_tasks(record)) or 1,
+        "task_count": tasks_of(record),
         "het_job_id": record.het_job_id or None,
         "het_offset": _small(record.het_job_offset) if record.het_job_id else None,
         "name": _cut(record.name, 1024),
@@ -82,9 +82,10 @@ def moment(seconds: int | None) -> dt.datetime | None:
     return dt.datetime.fromtimestamp(seconds, tz=dt.UTC)
 
 
-def _tasks(record: JobRecord) -> int:
+def tasks_of(record: JobRecord) -> int:
+    """For how many tasks it stands: more than one for the waiting rest of an array."""
     is_folded = record.array_job_id is not None and record.array_task_id is None
-    return count_tasks(record.array_task_string) if is_folded else 1
+    return (_small(count_tasks(record.array_task_string)) if is_folded else None) or 1
 
 
 def _small(value: Limit) -> int | None:

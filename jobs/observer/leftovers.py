@@ -28,14 +28,15 @@ def batches(items: Iterable[T], size: int = BATCH) -> Iterator[list[T]]:
         yield batch
 
 
-def end_missing(cluster: Cluster, seen: Container[int], looked_at: dt.datetime) -> None:
-    """`seen` are the ids of all records that Slurm had after `looked_at`."""
+def end_missing(cluster: Cluster, seen: Container[int], looked_at: dt.datetime) -> int:
+    """`seen` are the ids of all records that Slurm had after `looked_at`; returns how many more ended."""
     active = Job.objects.filter(cluster=cluster, state__in=ACTIVE_STATES, observed_at__lte=looked_at)
     # ids alone first: mostly none is missing, and of a long queue they are half the work
     missing = {number for number in active.values_list("slurm_job_id", flat=True) if number not in seen}
     keys_of = active.filter(slurm_job_id__in=missing).values_list("pk", flat=True)
     for keys in batches(keys_of if missing else ()):
         end_rows(cluster, keys, looked_at=looked_at)
+    return len(missing)
 
 
 def ask(cluster: Cluster, whole: Whole, gateway: SlurmGateway, *, most: int) -> None:
@@ -47,6 +48,6 @@ def ask(cluster: Cluster, whole: Whole, gateway: SlurmGateway, *, most: int) -> 
         for number, found in singles.ask(gateway, asked, budget=ASK_BUDGET):
             left.pop(number, None)
             records += found
-        save_records(cluster, records, looked_at=looked_at, complete=False)
+        save_records(cluster, records, looked_at=looked_at)
     finally:
         whole.to_ask.extendleft(left)

@@ -9,16 +9,15 @@ from itertools import chain
 from typing import Final
 
 from django.db import transaction
-from django.db.models import Q, Sum
 
-from clusters.clients.slurmrest import errors
 from clusters.clients.slurmrest.gateway import SlurmGateway
 from clusters.clients.slurmrest.models import Diag, JobRecord
 from clusters.models import IdentityKind, SlurmEndpoint, SlurmIdentity
 from clusters.services import observation
 from jobs import live, outside
-from jobs.models import ACTIVE_STATES, Job, Submission, SubmissionState
+from jobs.models import ACTIVE_STATES, Job
 from jobs.observer import pace, singles, whole
+from jobs.observer.by_list import by_list
 from jobs.observer.inventory import read_inventory, save_inventory
 from jobs.observer.partitions import save_partitions
 from jobs.observer.resolve import resolve_submissions
@@ -26,15 +25,12 @@ from jobs.observer.rows import save_records
 from jobs.observer.sources import CONSOLE, LIST, SINGLE, STATES, Memory, may_list
 from portal.lib import clock
 from portal.lib.errors import OutsideError
-from portal.lib.http import NoAnswer
 from tenants.live.topics import publish
 
 __all__ = ["CONSOLE", "LIST", "SINGLE", "STATES", "Memory", "Seen", "look"]
 
 MOST_SINGLE: Final = 1_000  # jobs asked for one by one in one look
 FEW_SINGLE: Final = 200  # of those that nobody looks at, where another source knows the queue as a whole
-SURELY_SHORT: Final = 500  # jobs; such a list is not the reason why an answer takes long
-FULL_EVERY: Final = dt.timedelta(minutes=10)
 NODES_EVERY: Final = dt.timedelta(seconds=10)
 PARTITIONS_EVERY: Final = dt.timedelta(seconds=60)
 
@@ -60,9 +56,11 @@ def look(endpoint: SlurmEndpoint, memory: Memory, background: Executor | None = 
         diag = _diag(gateway, endpoint, memory)
         running, pending = diag.jobs_running, diag.jobs_pending
         if may_list(endpoint.cluster_id, memory, diag, started):
-            source, changed = LIST, _list(endpoint, memory, gateway, diag, started)
-            running, pending = _count(endpoint)
+            source, changed = LIST, by_list(endpoint.cluster, memory, gateway, diag, started)
+            running, pending = memory.counts
+            memory.whole.lines.clear()  # what it knew is older than the rows
         else:
+            memory.listed.clear()
             changed = _single_jobs(endpoint, memory, gateway, started)
             whole.start_if_due(endpoint, observer, memory, diag, background)
             source = whole.source_of(memory, started)
@@ -83,45 +81,6 @@ def _diag(gateway: SlurmGateway, endpoint: SlurmEndpoint, memory: Memory) -> Dia
     return diag
 
 
-def _count(endpoint: SlurmEndpoint) -> tuple[int, int]:
-    """(tasks at work, tasks that wait), of the rows that a complete list left."""
-    waits = Q(state="PENDING")
-    found = Job.objects.filter(cluster_id=endpoint.cluster_id, state__in=ACTIVE_STATES).aggregate(
-        running=Sum("task_count", filter=~waits), pending=Sum("task_count", filter=waits)
-    )
-    return found["running"] or 0, found["pending"] or 0
-
-
-def _list(
-    endpoint: SlurmEndpoint, memory: Memory, gateway: SlurmGateway, diag: Diag, started: dt.datetime
-) -> bool:
-    """Whether anything changed."""
-    cluster = endpoint.cluster
-    wait_for_proof = Submission.objects.filter(cluster=cluster, state=SubmissionState.CHECKING).exists()
-    is_due = memory.full_at is None or started - memory.full_at >= FULL_EVERY
-    since = None if is_due or wait_for_proof else memory.req_time
-    try:
-        listing = gateway.jobs(unchanged_since=since)
-    except errors.NotReachable as error:
-        cause = error.__cause__
-        if isinstance(cause, NoAnswer) and cause.timed_out and diag.jobs_pending > SURELY_SHORT:
-            memory.list_failed_at = started  # it is longer than was thought
-        raise
-    memory.list_failed_at = None
-    if listing is None:
-        resolve_submissions(cluster, looked_at=started, complete=False)
-        return False
-    memory.note_records(len(listing.jobs), diag)
-    changes = save_records(cluster, listing.jobs, looked_at=started, complete=True)
-    # remembered only now: a list that could not be saved must not count as known
-    memory.req_time = diag.req_time
-    if since is None:
-        memory.full_at = started
-    memory.whole.lines.clear()  # what it knew is older than the rows
-    resolve_submissions(cluster, looked_at=started, complete=True, answers_since=memory.answers_since)
-    return bool(changes.rows)
-
-
 def _single_jobs(
     endpoint: SlurmEndpoint, memory: Memory, gateway: SlurmGateway, started: dt.datetime
 ) -> bool:
@@ -137,7 +96,7 @@ def _single_jobs(
     records: list[JobRecord] = []
     for _, found in singles.ask(gateway, chain(open_pages, newest)):
         records += found
-    changes = save_records(endpoint.cluster, records, looked_at=started, complete=False)
+    changes = save_records(endpoint.cluster, records, looked_at=started)
     memory.whole.note_changed(row.slurm_job_id for row in changes.rows)
     resolve_submissions(endpoint.cluster, looked_at=started, complete=False)
     return bool(changes.rows)
@@ -158,6 +117,8 @@ def _look_at_nodes(
         partitions = gateway.partitions()
         inventory = read_inventory(gateway)
         memory.partitions_at = started
+    if nodes is None and partitions is None:
+        return
     with transaction.atomic():
         if nodes is not None and observation.save_nodes(cluster, nodes, seen_at=started):
             publish(live.queue(cluster.tenant_id, cluster.pk))

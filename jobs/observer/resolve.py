@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Iterable, Sequence
 
 from django.db import transaction
 from django.db.models import Q
@@ -24,19 +25,39 @@ CLOCKS = dt.timedelta(minutes=2)  # how far Slurm's clock may be from ours
 def resolve_submissions(
     cluster: Cluster, *, looked_at: dt.datetime, complete: bool, answers_since: dt.datetime | None = None
 ) -> None:
-    """After a look that began at `looked_at` was saved: settle what can be settled.
+    """After a look that began at `looked_at` was saved: settle what can be settled."""
+    found = unsettled(cluster, looked_at=looked_at)
+    settle(found, looked_at=looked_at, complete=complete, answers_since=answers_since)
 
-    `answers_since`: when the cluster came back from its last silence, where there was one.
-    A submit that turns up late is still found when it was said not to have arrived.
+
+def unsettled(cluster: Cluster, *, looked_at: dt.datetime) -> list[Submission]:
+    """Submits whose answer did not come, and those of a day that were said not to have arrived.
+
+    A submit that turns up late is still found.
     """
     sought = Q(state=SubmissionState.CHECKING) | Q(
         state__in=(SubmissionState.ABSENT, SubmissionState.UNKNOWN), sent_at__gte=looked_at - SOUGHT_FOR
     )
     dead = Q(state=SubmissionState.SENDING, sent_at__lt=looked_at - SENDER_DIED)
-    for submission in Submission.objects.filter(cluster=cluster).filter(sought | dead):
-        found = find_job(submission)
+    return list(Submission.objects.filter(sought | dead, cluster=cluster))
+
+
+def settle(
+    open_submits: Sequence[Submission],
+    *,
+    looked_at: dt.datetime,
+    complete: bool,
+    answers_since: dt.datetime | None = None,
+) -> None:
+    """By the rows. `complete`: each job that Slurm had after `looked_at` is one of them.
+
+    `answers_since`: when the cluster came back from its last silence, where there was one.
+    """
+    marked = _marked(open_submits)
+    for submission in open_submits:
+        found = _job_of(submission, marked.get(submission.mark, ()))
         if found is not None:
-            accept_found(submission, found)
+            _accept_found(submission, found)
         elif submission.state == SubmissionState.SENDING:
             _settle(submission, SubmissionState.CHECKING, words.PORTAL_STOPPED)
         elif submission.state == SubmissionState.CHECKING and complete:
@@ -50,24 +71,37 @@ def give_up_on_removed_clusters() -> None:
         _settle(submission, SubmissionState.UNKNOWN, words.CLUSTER_REMOVED)
 
 
-def find_job(submission: Submission) -> Job | None:
+def _marked(open_submits: Sequence[Submission]) -> dict[str, list[Job]]:
+    """Jobs with a mark of one of these, the first to be submitted first."""
+    found: dict[str, list[Job]] = {}
+    if open_submits:
+        rows = Job.objects.filter(
+            cluster_id=open_submits[0].cluster_id,
+            mark__in=[one.mark for one in open_submits],
+            submit_time__gte=min(one.created_at for one in open_submits) - CLOCKS,
+        )
+        for row in rows.order_by("submit_time", "slurm_job_id"):
+            found.setdefault(row.mark, []).append(row)
+    return found
+
+
+def _job_of(submission: Submission, marked: Iterable[Job]) -> Job | None:
     """The job with the submit's mark, if user, name and submit time agree too: anyone may copy a mark."""
-    rows = Job.objects.filter(
-        cluster_id=submission.cluster_id,
-        mark=submission.mark,
-        identity_id=submission.identity_id,
-        submit_time__gte=submission.created_at - CLOCKS,
-    )
-    if name := submission.request.get("name"):
-        rows = rows.filter(name=name)
-    found = list(rows.order_by("submit_time", "slurm_job_id"))
+    name = submission.request.get("name")
+    found = [
+        row
+        for row in marked
+        if row.identity_id == submission.identity_id
+        and row.submit_time >= submission.created_at - CLOCKS
+        and (not name or row.name == name)
+    ]
     # of an array the record that bears the array's own id is the one to show
     return next(
         (row for row in found if row.array_job_id in {None, row.slurm_job_id}), next(iter(found), None)
     )
 
 
-def accept_found(submission: Submission, job: Job) -> None:
+def _accept_found(submission: Submission, job: Job) -> None:
     """The job is there after all."""
     with transaction.atomic():
         moved = Submission.objects.filter(pk=submission.pk, state=submission.state).update(
@@ -85,17 +119,9 @@ def _settle_absence(submission: Submission, looked_at: dt.datetime, answers_sinc
     if looked_at - max(submission.sent_at, answers_since) < STILL_ON_THE_WAY:
         return
     if looked_at - submission.sent_at <= FORGOTTEN:
-        _settle(
-            submission,
-            SubmissionState.ABSENT,
-            words.DID_NOT_ARRIVE,
-        )
-        return
-    _settle(
-        submission,
-        SubmissionState.UNKNOWN,
-        words.NOT_SEEN_IN_TIME,
-    )
+        _settle(submission, SubmissionState.ABSENT, words.DID_NOT_ARRIVE)
+    else:
+        _settle(submission, SubmissionState.UNKNOWN, words.NOT_SEEN_IN_TIME)
 
 
 def _settle(submission: Submission, state: SubmissionState, message: str) -> None:

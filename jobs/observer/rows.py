@@ -6,6 +6,7 @@ import datetime as dt
 import uuid
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from django.db import transaction
 
@@ -43,6 +44,7 @@ class Changes:
     changed: list[Job] = field(default_factory=list)
     events: list[JobEvent] = field(default_factory=list)
     columns: set[str] = field(default_factory=set)  # in which changed rows differ
+    later: set[int] = field(default_factory=set)  # Slurm's ids of rows left alone: they were seen later
 
     @property
     def rows(self) -> list[Job]:
@@ -55,23 +57,22 @@ def save_records(
     records: Sequence[JobRecord],
     *,
     looked_at: dt.datetime,
-    complete: bool,
     only: Sequence[str] = _COLUMNS,
 ) -> Changes:
     """Write what a look that began at `looked_at` told.
 
-    `complete`: these are all jobs that Slurm knows, so an active row that is missing has ended, and
-    how is not known. A row that was seen later than `looked_at` is left alone. Of rows that there are
-    already, the columns `only` are written.
+    A row that was seen later than that is left alone. Of rows that there are already, the columns `only`
+    are written.
     """
     mine = [record for record in records if not is_our_check(record)]
+    if not mine:
+        return Changes()
     with transaction.atomic():
         turns.take(cluster.pk)  # beside the observer there is whoever just submitted or cancelled
         changes = Changes()
         rows = _Rows(cluster, [record.job_id for record in mine], looked_at, only)
-        seen = {_apply(changes, rows, record) for record in mine}
-        if complete:
-            _end_missing(changes, cluster, seen, looked_at)
+        for record in mine:
+            _apply(changes, rows, record)
         _write(changes)
     return changes
 
@@ -106,13 +107,18 @@ class _Rows:
         self.cluster = cluster
         self.looked_at = looked_at
         self.only = only
-        self.owners = _owners(cluster)
         self.exact: dict[tuple[int, dt.datetime], Job] = {}
         self.latest: dict[int, Job] = {}
         known = Job.objects.filter(cluster=cluster, slurm_job_id__in=set(job_ids)).order_by("submit_time")
         for row in known:
             self.exact[row.slurm_job_id, row.submit_time] = row
             self.latest[row.slurm_job_id] = row
+
+    @cached_property
+    def owners(self) -> dict[str, SlurmIdentity]:
+        """By account."""
+        identities = SlurmIdentity.objects.filter(cluster=self.cluster).select_related("membership")
+        return {identity.name: identity for identity in identities}
 
     def find(self, record: JobRecord, columns: JSONDict) -> Job | None:
         """By id and submit time; a requeue moves the submit time, and a placeholder had only guessed it."""
@@ -134,12 +140,7 @@ def _may_be_one(row: Job, columns: JSONDict) -> bool:
     return len(marks) < 2 and len(users) < 2
 
 
-def _owners(cluster: Cluster) -> dict[str, SlurmIdentity]:
-    identities = SlurmIdentity.objects.filter(cluster=cluster).select_related("membership")
-    return {identity.name: identity for identity in identities}
-
-
-def _apply(changes: Changes, rows: _Rows, record: JobRecord) -> object:
+def _apply(changes: Changes, rows: _Rows, record: JobRecord) -> None:
     columns = columns_of(record)
     row = rows.find(record, columns)
     if row is None:
@@ -158,14 +159,19 @@ def _apply(changes: Changes, rows: _Rows, record: JobRecord) -> object:
         changes.events.append(_event(row, rows.looked_at, is_new=True))
     elif row.observed_at <= rows.looked_at:
         _update(changes, rows, row, columns)
-    return row.pk
+    else:
+        changes.later.add(record.job_id)
 
 
 def _end_namesake(changes: Changes, rows: _Rows, job_id: int, submit_time: dt.datetime) -> None:
     """Slurm gives a number to one job at a time: numbers wrapped, or the cluster was built anew."""
     old, at = rows.latest.get(job_id), rows.looked_at
-    if old is not None and old.is_active and old.submit_time < submit_time and old.observed_at <= at:
+    if old is None or not old.is_active or old.submit_time >= submit_time:
+        return
+    if old.observed_at <= at:
         _end(changes, old, at)
+    else:
+        changes.later.add(job_id)
 
 
 def _update(changes: Changes, rows: _Rows, row: Job, columns: JSONDict) -> None:
@@ -180,14 +186,6 @@ def _update(changes: Changes, rows: _Rows, row: Job, columns: JSONDict) -> None:
     changes.columns.update(fields)
     if (row.state, row.reason) != before:
         changes.events.append(_event(row, rows.looked_at))
-
-
-def _end_missing(changes: Changes, cluster: Cluster, seen: set[object], looked_at: dt.datetime) -> None:
-    active = Job.objects.filter(cluster=cluster, state__in=ACTIVE_STATES, observed_at__lte=looked_at)
-    # keys alone first: mostly none is missing, and whole rows cost as much as all the rest
-    missing = [key for key in active.values_list("pk", flat=True) if key not in seen]
-    for row in active.filter(pk__in=missing) if missing else ():
-        _end(changes, row, looked_at)
 
 
 def _end(changes: Changes, row: Job, at: dt.datetime) -> None:

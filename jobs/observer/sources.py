@@ -77,6 +77,8 @@ class Memory:
     """What the process remembers of a cluster from look to look; losing it costs one full list."""
 
     req_time: int | None = None  # the controller's clock before the last list
+    listed: dict[int, int] = field(default_factory=dict)  # by job: a hash of its record in that list
+    counts: tuple[int, int] = (0, 0)  # tasks at work and tasks that wait, in that list
     records: int | None = None  # how many the last list, or the last pass over the whole queue, had
     bound: int = 0  # what diag counted then
     full_at: dt.datetime | None = None

@@ -213,7 +213,7 @@ def see_job(identity: SlurmIdentity, job_id: int) -> Job | None:
         records = outside.look(identity, job_id)
     except OutsideError:
         return None
-    save_records(identity.cluster, records, looked_at=looked_at, complete=False)
+    save_records(identity.cluster, records, looked_at=looked_at)
     rows = Job.objects.filter(cluster_id=identity.cluster_id, slurm_job_id=job_id, identity=identity)
     return rows.order_by("-submit_time").first()
 

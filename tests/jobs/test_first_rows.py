@@ -13,8 +13,8 @@ from clusters.clients.slurmrest.models import JobId, SubmitRequest, SubmitResult
 from clusters.models import Cluster, SlurmEndpoint
 from jobs.models import Job, Submission
 from jobs.observer import turns
+from jobs.observer.leftovers import end_missing
 from jobs.observer.look import Memory, look
-from jobs.observer.rows import save_records
 from jobs.services import submissions
 from jobs.services.drafts import Typed
 from portal.lib import clock
@@ -76,7 +76,7 @@ def test_a_look_that_began_before_the_answer_neither_ends_nor_doubles_it(
 ) -> None:
     began = clock.now()
     job = submit(tenant, alice, cluster)
-    save_records(cluster, [], looked_at=began, complete=True)
+    end_missing(cluster, (), began)
     assert Job.objects.get().state == "PENDING"
     slurm.change(4711, state="RUNNING", reason="None", cpus=4, start_time=slurm.now())
     look_at(cluster)

@@ -64,7 +64,7 @@ def see(cluster: Cluster, user: User, number: int, state: str, **facts: object) 
         "end_time": begun if state not in {"RUNNING", "PENDING"} else None,
     } | facts
     later = now + dt.timedelta(seconds=1)
-    save_records(cluster, [JobRecord(**record)], looked_at=later, complete=False)  # type: ignore[arg-type]
+    save_records(cluster, [JobRecord(**record)], looked_at=later)  # type: ignore[arg-type]
 
 
 def told(user: User) -> list[tuple[str, str]]:
