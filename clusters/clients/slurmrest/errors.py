@@ -188,7 +188,8 @@ def from_entries(entries: Sequence[ErrorEntry], *, status: int, seconds: float) 
         return TokenRefused() if codes & TOKEN_CODES else TryAgain()
     if codes & LINK_CODES or NO_CONNECTION in codes:
         return NotReachable("The cluster's slurmctld does not answer.")
-    if status >= 500 and codes <= VAGUE_CODES | {None}:
+    names_a_key = any((entry.source or "").startswith("#/job/") for entry in entries)  # of what was sent
+    if status >= 500 and codes <= VAGUE_CODES | {None} and not names_a_key:
         return TokenRefused() if seconds < QUICK else NotReachable("The cluster's slurmctld does not answer.")
     if codes & NOT_PERMITTED:
         return NotPermitted(telling.code, telling.text)

@@ -26,6 +26,16 @@ VAGUE = {"errors": [{"error": "Unspecified error", "errno": -1}], "jobs": []}
 UNEXPECTED = {"errors": [{"error_number": 1000, "error": "Unexpected message received"}], "results": None}
 LEFT_OVER = {"errors": [{"error_number": 1, "error": "Operation not permitted"}]}
 HUNG_UP = {"errors": [{"error_code": 5005, "error": "Zero Bytes were transmitted or received"}]}
+BAD_KEY = {
+    "errors": [
+        {
+            "description": "Invalid cpu_frequency",
+            "error_number": -1,
+            "error": "Unspecified error",
+            "source": "#/job/cpu_frequency/",
+        }
+    ]
+}
 LOST = NoAnswer("ConnectionLost", "lost")
 HTML = Answer(500, "text/html", b"<html><script>x()</script><h1>Bad\nGateway</h1></html>")
 
@@ -47,6 +57,11 @@ def test_the_same_words_with_a_living_token_are_unclear() -> None:
     asked = gateway("v0.0.38", answer(500, HUNG_UP), recorded("v0.0.38", "diag"))
     with pytest.raises(errors.Unclear):
         asked.submit(TRUE)
+
+
+def test_the_same_code_about_a_key_of_the_request_is_a_refusal() -> None:
+    with pytest.raises(errors.SlurmRefused, match="Invalid cpu_frequency"):
+        gateway("v0.0.42", answer(500, BAD_KEY)).submit(TRUE)
 
 
 def test_a_vague_error_that_took_long_is_a_missing_controller() -> None:
