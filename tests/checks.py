@@ -87,7 +87,8 @@ def main(arguments: list[str]) -> int:
         results = list(pool.map(run, checks()))
     marks = "not slow and not soak and not matrix" if quick else "not soak"
     workers = QUICK_WORKERS if quick else WORKERS
-    command = [PYTHON, "-m", "pytest", "-n", workers, "--dist", "loadgroup", "-m", marks]
+    command = [PYTHON, "-m", "pytest", "-n", workers, "-m", marks]
+    command += ["--dist", "loadgroup", "--no-loadscope-reorder"]  # in the order of tests/groups.py
     tests = subprocess.run(command, check=False)
     if quick:
         used = resource.getrusage(resource.RUSAGE_CHILDREN)

@@ -17,6 +17,11 @@ from tests.kube.fixtures import kube_server, platform  # noqa: F401  # fixtures 
 from tests.kube.pods import slurm_pods  # noqa: F401  # fixtures are found by their names
 
 
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """After the folders' own conftests, and before xdist reads the groups of what is collected."""
+    groups.mark(item)
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """In the order in which they are handed out; last, so that no other plugin changes it."""

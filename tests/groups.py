@@ -29,12 +29,16 @@ LONGEST = (
 )
 
 
+def mark(item: pytest.Item) -> None:
+    """Give a slow test a group, its module's unless it has one."""
+    if item.get_closest_marker("slow") and not group_of(item):
+        item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("::")[0]))
+
+
 def arrange(items: list[pytest.Item]) -> None:
-    """Give each slow test a group, its module's unless it has one, and sort all tests by their groups."""
+    """Sort all tests by their groups."""
     sizes: dict[str, int] = {}
     for item in items:
-        if item.get_closest_marker("slow") and not group_of(item):
-            item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("::")[0]))
         if group := group_of(item):
             sizes[group] = sizes.get(group, 0) + 1
     places = {group: place for place, group in enumerate(LONGEST)}

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack, suppress
-from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser
@@ -22,7 +21,6 @@ from tests.e2e.hands import of as hands_of
 from tests.e2e.waiting import until
 from tests.fixtures import started
 
-HERE = Path(__file__).parent
 NewPerson = Callable[..., Person]
 # what needs no cluster of the big portal need not wait for it
 PAGES = ("test_signin_strict", "test_page_script", "test_api_reference", "test_editor", "test_output_script")
@@ -37,13 +35,11 @@ portal_of = pytest.StashKey[supervised.Portal]()
 people_of = pytest.StashKey[list[Person]]()
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_itemcollected(item: pytest.Item) -> None:
     """All of this folder is slow. Two groups have the processes of `make run`; one of them kills these."""
-    for item in items:
-        if HERE in item.path.parents:
-            item.add_marker(pytest.mark.slow)
-            item.add_marker(pytest.mark.xdist_group(GROUPS.get(item.path.stem, "portal")))
-            item.add_marker(pytest.mark.timeout(900))
+    item.add_marker(pytest.mark.slow)
+    item.add_marker(pytest.mark.xdist_group(GROUPS.get(item.path.stem, "portal")))
+    item.add_marker(pytest.mark.timeout(900))
 
 
 @pytest.hookimpl(wrapper=True)

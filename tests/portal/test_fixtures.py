@@ -41,6 +41,13 @@ def open_folder() -> Iterator[Path]:
         yield Path(name)
 
 
+@pytest.mark.xdist_group("seen")
+def test_xdist_sees_groups(request: pytest.FixtureRequest) -> None:
+    """It hands tests out by what it adds to their ids; a pytest that ignores this costs ten minutes."""
+    shared = request.config.getoption("loadgroup", default=False)  # only workers have this option
+    assert request.node.nodeid.endswith("@seen") == shared
+
+
 @pytest.mark.slow
 def test_a_killed_run_leaves_no_server_and_its_folder_goes_with_the_next(open_folder: Path) -> None:
     folder = open_folder / f"{servers.PREFIX}x"

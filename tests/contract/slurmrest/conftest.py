@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 
 from tests.contract.slurmrest import lab
 from tests.contract.slurmrest.places import RELEASES
 
-HERE = Path(__file__).parent
 
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_itemcollected(item: pytest.Item) -> None:
     """Tests of a release share a worker."""
-    for item in items:
-        if HERE in item.path.parents and (case := getattr(item, "callspec", None)):
-            release = case.params.get("alpha") or case.params.get("release")
-            if release in RELEASES:
-                item.add_marker(pytest.mark.xdist_group(f"slurm {release}"))
+    if case := getattr(item, "callspec", None):
+        release = case.params.get("alpha") or case.params.get("release")
+        if release in RELEASES:
+            item.add_marker(pytest.mark.xdist_group(f"slurm {release}"))
 
 
 @pytest.fixture(scope="session", params=RELEASES)
