@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import shutil
 import signal
 import subprocess
 import time
-import warnings
 from collections.abc import AsyncIterator, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +30,7 @@ from tests.builders import make_member, make_tenant, make_user, sign_in
 from tests.fixtures.servers import die_with_parent
 from tests.sockets import Socket
 
+LOSSES = 4
 RECOVERS = 30.0  # seconds: by then a page would ask by itself
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 
@@ -75,6 +74,11 @@ class Private:
         self._child.kill()
         self._child.wait(10)
 
+    def subscribers(self) -> int:
+        """Connections that are subscribed to anything."""
+        with redis.Redis(unix_socket_path=str(self.socket)) as client:
+            return sum(int(one["sub"]) > 0 for one in client.client_list())
+
     def _answers(self) -> bool:
         with redis.Redis(unix_socket_path=str(self.socket)) as client:
             try:
@@ -91,15 +95,6 @@ def running(folder: Path) -> Iterator[Private]:
         yield server
     finally:
         server.kill()
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _sweep() -> Iterator[None]:
-    """After a loss redis-py may connect twice at once and forget one: found here, not in another test."""
-    yield
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ResourceWarning)
-        gc.collect()
 
 
 @pytest.fixture
@@ -155,6 +150,40 @@ async def test_the_first_page_after_a_restart_of_redis_opens(server: Private) ->
     await database_sync_to_async(_change)(tenant)
     assert "Viewer" in await again.receive_text()
     await again.disconnect()
+
+
+async def test_losses_leave_no_connection_behind_and_no_channel_unheard(server: Private) -> None:
+    layer: Any = get_channel_layer()
+    names = [await layer.new_channel()]
+    before = _sockets()
+    for _ in range(LOSSES):
+        server.kill()
+        server.start()  # in one go: who listens and who asks find out at the same time
+        names += await asyncio.gather(layer.new_channel(), layer.new_channel())
+        for name in names:
+            await _hears(layer, name)
+        assert server.subscribers() == 1
+    assert _sockets() <= before + 1  # the one that sends
+
+
+def _sockets() -> int:
+    """Open ones of this process."""
+    found = 0
+    for link in Path("/proc/self/fd").iterdir():
+        with suppress(FileNotFoundError):  # that of the listing itself
+            found += link.readlink().name.startswith("socket:")
+    return found
+
+
+async def _hears(layer: Any, name: str) -> None:
+    """What is sent to a channel comes out of it, once it is subscribed again."""
+    receiving = asyncio.ensure_future(layer.receive(name))
+    end = time.monotonic() + RECOVERS
+    while not receiving.done():
+        assert time.monotonic() < end, "a channel is lost"
+        await layer.send(name, {"type": "note", "to": name})
+        await asyncio.wait([receiving], timeout=0.2)
+    assert (await receiving)["to"] == name
 
 
 def _prepare() -> tuple[Tenant, str]:
