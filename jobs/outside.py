@@ -37,14 +37,18 @@ SENDERS = 4  # connections on which several jobs are handed in
 
 @contextmanager
 def gateway_for(
-    identity: SlurmIdentity, *, deadline: float | None = None, kept: bool = False
+    identity: SlurmIdentity,
+    endpoint: SlurmEndpoint | None = None,
+    *,
+    deadline: float | None = None,
+    kept: bool = False,
 ) -> Iterator[SlurmGateway]:
     """Slurm as this account sees it. Raises WrongState while the cluster has no Slurm API.
 
     The account of who left or is suspended gets a token here too: for looking at its jobs and ending them.
-    With `kept` the connections stay open for the next submit of this account.
+    `endpoint` is for who has it already. With `kept` the connections stay open for this account's next call.
     """
-    endpoint = slurm_access.endpoint_of(identity.cluster_id)
+    endpoint = endpoint or slurm_access.endpoint_of(identity.cluster_id)
     if endpoint is None or not endpoint.url or not endpoint.api_version:
         raise WrongState(_("This cluster has no Slurm API yet."), hint=_("Its page shows how far it is."))
     key = crypto.unseal(bytes(endpoint.sealed_jwt_key))

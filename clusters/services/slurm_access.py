@@ -18,21 +18,23 @@ from clusters.models import ClusterSecret, SlurmEndpoint
 from portal.lib.crypto import unseal
 from portal.lib.http import Outside
 from portal.lib.tls import trusting
+from tenants.scoping import TenantQuerySet
 
 MOST_KEPT = 64  # sessions of one process
 IDLE = 60.0  # seconds after which a kept session is closed, when the next one is opened
 _KEPT_ACCESS = ClusterSecret.objects.filter(cluster_id=OuterRef("cluster_id"), name=tenant.KEPT_AS)
 
 
+def endpoints() -> TenantQuerySet[SlurmEndpoint]:
+    """With all that a session needs, in one query."""
+    rows = SlurmEndpoint.objects.select_related("cluster__site")
+    return rows.annotate(sealed_access=Subquery(_KEPT_ACCESS.values("sealed")[:1]))
+
+
 def endpoint_of(cluster_id: uuid.UUID) -> SlurmEndpoint | None:
-    """The endpoint with all that a session needs, in one query."""
-    return (
-        SlurmEndpoint.objects.filter(cluster_id=cluster_id)
-        .select_related("cluster__site")
-        .only("cluster_id", "url", "api_version", "sealed_jwt_key", "cluster__site__settings")
-        .annotate(sealed_access=Subquery(_KEPT_ACCESS.values("sealed")[:1]))
-        .first()
-    )
+    """What a session needs, and no more."""
+    needed = ("cluster_id", "url", "api_version", "sealed_jwt_key", "cluster__site__settings")
+    return endpoints().filter(cluster_id=cluster_id).only(*needed).first()
 
 
 def session_for(endpoint: SlurmEndpoint, *, timeout: float) -> Outside:

@@ -52,7 +52,7 @@ def look(endpoint: SlurmEndpoint, memory: Memory, background: Executor | None = 
     observer = SlurmIdentity.objects.get(
         cluster_id=endpoint.cluster_id, kind=IdentityKind.OBSERVER, active=True
     )
-    with outside.gateway_for(observer) as gateway:
+    with outside.gateway_for(observer, endpoint, kept=True) as gateway:
         diag = _diag(gateway, endpoint, memory)
         running, pending = diag.jobs_running, diag.jobs_pending
         if may_list(endpoint.cluster_id, memory, diag, started):

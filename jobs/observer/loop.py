@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import structlog
 from django.db import close_old_connections, connection, transaction
-from django.db.models import Q
+from django.db.models import Case, F, Q, When
 
 from clusters.clients.slurmrest import errors, tokens, versions
 from clusters.models import IdentityKind, Phase, SlurmEndpoint, SlurmIdentity
@@ -152,14 +152,15 @@ def claim(endpoint_id: int) -> Claim | None:
 
 def release(claimed: Claim, after: dt.timedelta) -> None:
     """Give the lease back. Whoever asked for a look meanwhile moved `next_observe_at`: that stands."""
-    mine = SlurmEndpoint.objects.filter(pk=claimed.endpoint_id, lease_until=claimed.guard)
-    mine.filter(next_observe_at=claimed.guard).update(next_observe_at=clock.now() + after)
-    mine.update(lease_until=None)
+    is_guarded = When(next_observe_at=claimed.guard, then=clock.now() + after)
+    SlurmEndpoint.objects.filter(pk=claimed.endpoint_id, lease_until=claimed.guard).update(
+        lease_until=None, next_observe_at=Case(is_guarded, default=F("next_observe_at"))
+    )
 
 
 def observe(claimed: Claim, memories: dict[uuid.UUID, Memory], background: Executor | None = None) -> None:
     """One look under a lease, with what follows from its failure."""
-    endpoint = SlurmEndpoint.objects.select_related("cluster__site").get(pk=claimed.endpoint_id)
+    endpoint = slurm_access.endpoints().get(pk=claimed.endpoint_id)
     memory = memories.setdefault(endpoint.cluster_id, Memory())
     began = time.monotonic()
     try:

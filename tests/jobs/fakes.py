@@ -148,7 +148,7 @@ def install(monkeypatch: pytest.MonkeyPatch) -> FakeSlurm:
     slurm = FakeSlurm()
 
     @contextmanager
-    def gateway_for(identity: SlurmIdentity, **_how: object) -> Iterator[SlurmGateway]:
+    def gateway_for(identity: SlurmIdentity, *_: object, **_how: object) -> Iterator[SlurmGateway]:
         slurm.account = identity.name
         yield slurm
 
