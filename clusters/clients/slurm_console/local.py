@@ -6,17 +6,16 @@ import os
 import re
 import shutil
 import subprocess
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import IO, Final
+from typing import Final
 
 from clusters.clients.slurm_console import commands
 from clusters.clients.slurm_console.console import LONGEST_WORDS, NoTools, error_of
-from clusters.clients.slurm_console.lines import Line, new_mark, read
+from clusters.clients.slurm_console.tools import ToolsConsole
 from clusters.clients.slurmrest import errors
 from clusters.clients.slurmrest.tokens import check_account
 
@@ -51,7 +50,7 @@ class Controller:
             raise ValueError("A controller has a plain name, an IPv4 address and a port.")
 
 
-class LocalConsole:
+class LocalConsole(ToolsConsole):
     """See SlurmConsole. The tools get their configuration, a token, and nothing else of our environment.
 
     They speak to what tenants filled, so a process that is root has them run as nobody.
@@ -69,49 +68,17 @@ class LocalConsole:
         self._token = token
         self._timeout = timeout
 
-    def requeue(self, job: str) -> None:
-        """See SlurmConsole."""
-        self._change("requeue", job)
-
-    def suspend(self, job: str) -> None:
-        """See SlurmConsole."""
-        self._change("suspend", job)
-
-    def resume(self, job: str) -> None:
-        """See SlurmConsole."""
-        self._change("resume", job)
-
-    def top(self, job: str) -> None:
-        """See SlurmConsole."""
-        self._change("top", job)
-
-    def queue(self) -> Iterator[Line]:
-        """See SlurmConsole."""
-        mark = new_mark()
-        # first to its end, and not in memory: who reads may take longer than squeue has time
-        with tempfile.TemporaryFile() as kept:
-            with self._running(commands.queue(mark)) as (process, said):
-                assert process.stdout is not None  # noqa: S101  # it was asked for
-                for part in _capped(process.stdout):
-                    kept.write(part)
-                self._finish(process, said, changes=False)
-            kept.seek(0)
-            yield from read(iter(lambda: kept.read(commands.PART), b""), mark)
-
-    def _change(self, verb: str, job: str) -> None:
-        with self._running(commands.change(verb, job)) as (process, said):
+    def _run(self, tool: list[str], take: Callable[[bytes], object]) -> None:
+        with self._running(tool) as (process, said):
             assert process.stdout is not None  # noqa: S101  # it was asked for
-            process.stdout.read(LONGEST_WORDS)
-            self._finish(process, said, changes=True)
-
-    def _finish(self, process: subprocess.Popen[bytes], said: _Said, *, changes: bool) -> None:
-        code = process.wait()
-        words = said.text()
-        if said.timed_out:
-            raise errors.Unclear("timed out") if changes else errors.NotReachable
-        if code:
-            error = error_of(words)
-            raise errors.NotReachable if isinstance(error, errors.Unclear) and not changes else error
+            while part := process.stdout.read(commands.PART):
+                take(part)
+            code = process.wait()
+            words = said.text()
+            if said.timed_out:
+                raise errors.Unclear("timed out")
+            if code:
+                raise error_of(words)
 
     @contextmanager
     def _running(self, command: list[str]) -> Iterator[tuple[subprocess.Popen[bytes], _Said]]:
@@ -196,12 +163,3 @@ class _Said:
         while part := self._process.stderr.read(4096):
             if len(self._words) < LONGEST_WORDS:
                 self._words += part
-
-
-def _capped(stream: IO[bytes]) -> Iterator[bytes]:
-    size = 0
-    while part := stream.read(commands.PART):
-        size += len(part)
-        if size > commands.MOST_QUEUE:
-            raise errors.BadAnswer(commands.TOO_LONG)
-        yield part

@@ -6,15 +6,14 @@ at the other end of a socket. So no token goes there at all.
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Final, Protocol
 
 from clusters.clients.kube.errors import NotReachable as KubeNotReachable
 from clusters.clients.kube.running import Ended, NotRun, Unfinished
 from clusters.clients.slurm_console import commands
 from clusters.clients.slurm_console.console import error_of
-from clusters.clients.slurm_console.lines import Line, new_mark, read
+from clusters.clients.slurm_console.tools import ToolsConsole
 from clusters.clients.slurmrest import errors
 from portal.lib.errors import PermanentError
 
@@ -44,62 +43,27 @@ class NoPodTools(PermanentError):
         )
 
 
-class PodConsole:
+class PodConsole(ToolsConsole):
     """See SlurmConsole."""
 
     def __init__(self, run: Runner, uid: int, gid: int, timeout: float = 10.0) -> None:
         if any(number < LOWEST_ID or number == NOBODY for number in (uid, gid)):
             raise ValueError("An account's uid and gid are never the system's.")
-        self._run = run
+        self._start = run
         self._uid, self._gid = uid, gid
         self._timeout = timeout
 
-    def requeue(self, job: str) -> None:
-        """See SlurmConsole."""
-        self._change("requeue", job)
-
-    def suspend(self, job: str) -> None:
-        """See SlurmConsole."""
-        self._change("suspend", job)
-
-    def resume(self, job: str) -> None:
-        """See SlurmConsole."""
-        self._change("resume", job)
-
-    def top(self, job: str) -> None:
-        """See SlurmConsole."""
-        self._change("top", job)
-
-    def queue(self) -> Iterator[Line]:
-        """See SlurmConsole."""
-        mark = new_mark()
-        # first to its end, and not in memory: who reads may take longer than squeue has time
-        with tempfile.TemporaryFile() as kept:
-
-            def keep(part: bytes) -> None:
-                if kept.tell() + len(part) > commands.MOST_QUEUE:
-                    raise errors.BadAnswer(commands.TOO_LONG)
-                kept.write(part)
-
-            self._finish(commands.queue(mark), keep, changes=False)
-            kept.seek(0)
-            yield from read(iter(lambda: kept.read(commands.PART), b""), mark)
-
-    def _change(self, verb: str, job: str) -> None:
-        self._finish(commands.change(verb, job), _drop, changes=True)
-
-    def _finish(self, tool: Sequence[str], take: Callable[[bytes], object], *, changes: bool) -> None:
+    def _run(self, tool: list[str], take: Callable[[bytes], object]) -> None:
         try:
-            ended = self._run(self._command(tool), timeout=self._timeout, take=take)
+            ended = self._start(self._command(tool), timeout=self._timeout, take=take)
         except KubeNotReachable as error:
             raise errors.NotReachable("The cluster's API server does not answer.") from error
         except NotRun as error:
             raise NoPodTools if error.missing else errors.NotReachable(error.message) from error
         except Unfinished as error:
-            raise errors.Unclear(error.message) if changes else errors.NotReachable from error
+            raise errors.Unclear(error.message) from error
         if ended.code:
-            said = _error_of(ended)
-            raise errors.NotReachable if isinstance(said, errors.Unclear) and not changes else said
+            raise _error_of(ended)
 
     def _command(self, tool: Sequence[str]) -> list[str]:
         """As the account and nobody else, and never longer than somebody listens."""
@@ -111,11 +75,6 @@ class PodConsole:
             *("env", *(f"{name}={value}" for name, value in commands.ENVIRONMENT.items())),
             *tool,
         ]
-
-
-def _drop(part: bytes) -> None:
-    """What scontrol prints of a success says nothing."""
-    del part
 
 
 def _error_of(ended: Ended) -> Exception:
