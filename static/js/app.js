@@ -150,7 +150,7 @@
   }
 
   on("keydown", (event) => {
-    const field = event.target.closest("input, textarea, select");
+    const field = event.target.closest("input, textarea, select, [contenteditable]");
     const command = event.ctrlKey || event.metaKey;
     if (event.key === "Enter" && command && field?.form) {
       event.preventDefault();

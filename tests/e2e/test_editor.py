@@ -57,8 +57,8 @@ def test_the_editor_completes_options_and_stays_the_forms_field(
     page.keyboard.press("Control+End")
     page.keyboard.type("#SBATCH --nod")
     page.get_by_role("option", name=re.compile("^--nodes ?[0-9]")).click()
-    page.keyboard.type("2\necho hello")
-    expect(field).to_have_value("#!/bin/bash\n\n#SBATCH --nodes=2\necho hello")
+    page.keyboard.type("2\n/bin/echo hello")  # a slash is text here, elsewhere the way to the search
+    expect(field).to_have_value("#!/bin/bash\n\n#SBATCH --nodes=2\n/bin/echo hello")
     # text put over several lines at once (input method, test, drop) leaves nothing that the policy stops
     page.keyboard.press("Control+A")
     page.keyboard.insert_text("#!/bin/bash\n\n#SBATCH --nodes=3\necho hello")
