@@ -84,6 +84,8 @@ def note_seen(
         or endpoint.observed_at is None
         or (endpoint.jobs_pending, endpoint.jobs_running) != (pending, running)
     )
+    last = endpoint.observed_at
+    is_sampled = last is not None and seen_at.replace(second=0, microsecond=0) <= last
     with transaction.atomic():
         SlurmEndpoint.objects.filter(pk=endpoint.pk).update(
             observed_at=seen_at,
@@ -94,7 +96,8 @@ def note_seen(
             jobs_running=running,
             source=source,
         )
-        utilisation.sample(endpoint.cluster_id, at=seen_at, running=running, pending=pending)
+        if not is_sampled:
+            utilisation.sample(endpoint.cluster_id, at=seen_at, running=running, pending=pending)
         if news:
             for topic in live.of_cluster(endpoint.cluster):
                 publish(topic)

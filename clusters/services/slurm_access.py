@@ -25,8 +25,8 @@ IDLE = 60.0  # seconds after which a kept session is closed, when the next one i
 _KEPT_ACCESS = ClusterSecret.objects.filter(cluster_id=OuterRef("cluster_id"), name=tenant.KEPT_AS)
 
 
-def endpoints() -> TenantQuerySet[SlurmEndpoint]:
-    """With all that a session needs, in one query."""
+def endpoints() -> TenantQuerySet[Any]:
+    """Rows of SlurmEndpoint with all that a session needs, in one query."""
     rows = SlurmEndpoint.objects.select_related("cluster__site")
     return rows.annotate(sealed_access=Subquery(_KEPT_ACCESS.values("sealed")[:1]))
 
