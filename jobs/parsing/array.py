@@ -18,6 +18,7 @@ SHOWN = 8
 FORMS = gettext_lazy("Write for example 0-15, 1-10%2 (two at a time), 0-15:4 or 1,3,5-7.")
 
 _SPAN = re.compile(r"(\d{1,8})(?:-(\d{1,8})(?::(\d{1,8}))?)?", re.ASCII)
+_IN_BRACKETS = re.compile(r"\[([^\[\]]*)\]((?:%.*)?)", re.ASCII)
 _AT_ONCE = re.compile(r"\d{1,8}", re.ASCII)
 
 
@@ -47,6 +48,8 @@ def parse_array(text: str, *, max_size: int | None = None) -> Array | None:
     word = re.sub(r"\s*,\s*", ",", text.strip())
     if not word:
         return None
+    if match := _IN_BRACKETS.fullmatch(word):  # as squeue writes it, and sbatch takes it
+        word = match[1] + match[2]
     spans_text, percent, limit = word.partition("%")
     if not spans_text:
         raise Refusal(_("The tasks before %% are missing. %(forms)s") % {"forms": FORMS})

@@ -115,7 +115,7 @@ def work_out(values: Values, target: Target) -> set[str]:
         values["min_cpus_per_node"] = each
     tasks = _tasks(values, target)
     _fit_nodes(values, target)
-    values["min_cpus"] = _cpus(values, tasks)
+    values["min_cpus"] = _cpus(values, tasks, target)
     if target.is_new and values.get("nodes") is None and (nodes := nodes_by_gpus(values)):
         values["nodes"] = nodes
     if target.api and target.carries("oom_kill_step"):
@@ -147,7 +147,10 @@ def _tasks(values: Values, target: Target) -> int:
     in_one = values.pop("in_one", None)
     if tasks := number(values, "tasks"):
         return tasks
-    least, most = _least(values), number(values, "max_nodes")
+    if str(values.get("distribution") or "").lower().startswith("arbitrary") and (named := _named(values)):
+        values["tasks"] = len(named)
+        return len(named)
+    least, most = _least(values, target), number(values, "max_nodes")
     is_fixed = most is None or most == least
     each = number(values, "tasks_per_node")
     if each and is_fixed:
@@ -168,19 +171,28 @@ def _laid_out(values: Values, least: int, layout: list[int | None]) -> int:
     return tasks
 
 
-def _least(values: Values) -> int | None:
-    """The least number of nodes: as told, else as many as are named."""
-    told = number(values, "nodes")
-    named = len(hosts_of(str(values.get("nodelist") or "")))
-    return max(told or 0, named) or None
+def _named(values: Values) -> list[str]:
+    """The nodes of --nodelist, as often as each is named."""
+    return listed_hosts(str(values.get("nodelist") or ""))
+
+
+def _least(values: Values, target: Target) -> int | None:
+    """The least number of nodes: as told, else as many as are named; for older clients the larger one."""
+    told, named = number(values, "nodes"), len(set(_named(values)))
+    return (told or named or None) if target.is_new else max(told or 0, named) or None
 
 
 def _fit_nodes(values: Values, target: Target) -> None:
     """Never more nodes than tasks; and as many as the tasks of each node need."""
     tasks, least, most = (number(values, name) for name in ("tasks", "nodes", "max_nodes"))
-    if least is None and target.is_new and (named := hosts_of(str(values.get("nodelist") or ""))):
-        values["min_nodes"] = len(named)
+    named = list(dict.fromkeys(_named(values)))
+    if least is None and named and target.is_new:
+        values["min_nodes"] = min(len(named), tasks or len(named))
     if tasks is None:
+        return
+    if tasks < len(named) and not target.is_new:  # the list is cut, too
+        first = sorted(named, key=lambda name: (len(name), name))[:tasks]
+        values["nodelist"], values["nodes"], values["max_nodes"] = ",".join(first), tasks, None
         return
     each = number(values, "tasks_per_node")
     if least is None and each and target.is_new and not values.get("nodelist"):
@@ -191,21 +203,23 @@ def _fit_nodes(values: Values, target: Target) -> None:
         values["max_nodes"] = None if tasks == least else tasks
 
 
-def _cpus(values: Values, tasks: int) -> int:
+def _cpus(values: Values, tasks: int, target: Target) -> int:
     if values.get("overcommit"):
-        return max(_least(values) or 0, 1)
+        return max(_least(values, target) or 0, 1)
     return tasks * (number(values, "cpus_per_task") or 1)
 
 
 def hosts_of(text: str) -> set[str]:
     """The nodes that a host list names: n1, n3 and n4 for n1,n[3-4]; none for a text that cannot be read."""
-    hosts: set[str] = set()
+    return set(listed_hosts(text))
+
+
+def listed_hosts(text: str) -> list[str]:
+    """As hosts_of, in the order of the list."""
     try:
-        for part in _outside_brackets(node_names(text) or ""):
-            hosts.update(_expand(part))
+        return [host for part in _outside_brackets(node_names(text) or "") for host in _expand(part)]
     except ValueError:
-        return set()
-    return hosts
+        return []
 
 
 def _outside_brackets(text: str) -> list[str]:

@@ -26,7 +26,7 @@ LONGEST_COMMENT = 900  # Slurm takes 1024 with our mark
 
 Reader = Callable[[str], object | None]
 _WORD = re.compile(r"[^\s,;|&<>'\"\\]+")
-_DEPENDENCY = re.compile(r"[a-z]+(?::[0-9_+*]+)*(?:[,?][a-z]+(?::[0-9_+*]+)*)*", re.ASCII)
+_DEPENDENCY = re.compile(r"\d+|[a-z]+(?::[0-9_+*]+)*(?:[,?][a-z]+(?::[0-9_+*]+)*)*", re.ASCII | re.IGNORECASE)
 
 
 def parse_count(text: str, *, most: int) -> int | None:

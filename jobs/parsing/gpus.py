@@ -12,7 +12,8 @@ from clusters.clients.slurmrest.models import GpuRequest
 from jobs.parsing.refusal import Refusal
 
 MOST = 4096
-_FORM = re.compile(r"(?:(?P<model>[A-Za-z][A-Za-z0-9_.-]{0,39}):)?(?P<count>\d{1,6})", re.ASCII)
+MODEL = r"(?=[\w.-]*[A-Za-z])\w[\w.-]{0,39}"  # a100, 2080ti, 1g.10gb
+_FORM = re.compile(rf"(?:(?P<model>{MODEL}):)?(?P<count>\d{{1,6}})", re.ASCII)
 
 
 def parse_gpus(text: str, *, per: Literal["node", "job"] = "node") -> GpuRequest | None:
@@ -28,6 +29,12 @@ def parse_gpus(text: str, *, per: Literal["node", "job"] = "node") -> GpuRequest
     if count > MOST:
         raise Refusal(_("At most %(most)d GPUs.") % {"most": MOST})
     return GpuRequest(count=count, model=match["model"] or "", per=per) if count else None
+
+
+def counted(text: str) -> str:
+    """One of sbatch's texts with its number: a100:1 for a100, a100:2 for a100=2; blank stays blank."""
+    word = text.replace("=", ":")
+    return f"{word}:1" if word and not word.rpartition(":")[2].isdigit() else word
 
 
 def show_gpus(request: GpuRequest | None) -> str:
@@ -56,14 +63,13 @@ def wanted_gpus(values: Mapping[str, object]) -> list[tuple[str, GpuRequest]]:
     for text in str(values.get("gres") or "").split(","):
         kind, _colon, rest = text.replace("=", ":").partition(":")
         if kind == "gpu":
-            last = rest.rpartition(":")[2]
-            whole = rest if last.isdigit() else f"{rest}:1".removeprefix(":")
-            found += [("gres", one) for one in _several(whole, "node")]
+            found += [("gres", one) for one in _several(rest or "1", "node")]
     return found
 
 
 def _several(text: str, per: Literal["node", "job"]) -> list[GpuRequest]:
     try:
-        return [request for one in text.split(",") if (request := parse_gpus(one, per=per))]
+        texts = [counted(one) for one in text.split(",")]
+        return [request for one in texts if (request := parse_gpus(one, per=per))]
     except Refusal:  # with a unit, or more than there can be: Slurm says so
         return []

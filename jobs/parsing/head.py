@@ -107,6 +107,8 @@ def split_words(rest: str, *, keeps_escaped_blank: bool = True) -> list[str]:
             return words
         if rest[position] == ":":
             raise Refusal(_("a word cannot begin with a colon."))
+        if rest[position:] == "\\":  # nothing is continued: sbatch reads each line alone
+            return words
         word, position = _word(rest, position, keeps_escaped_blank=keeps_escaped_blank)
         if not word:
             raise Refusal(_("sbatch stops reading a line at an empty text in quotes. Remove it."))

@@ -31,8 +31,8 @@ _DELTA = re.compile(
 )
 _EPOCH = re.compile(r"uts(\d{7,12})", re.ASCII | re.IGNORECASE)
 _DAYS = {"today": 0, "tomorrow": 1}
-_HOURS = {"midnight": 0, "noon": 12, "fika": 15, "teatime": 16}
-_DATE = re.compile(r"(?P<year>\d{4})-(?P<month>\d{1,2})-(?P<day>\d{1,2})", re.ASCII)
+_HOURS = {"midnight": 0, "noon": 12, "elevenses": 11, "fika": 15, "teatime": 16}
+_DATE = re.compile(r"(?P<year>\d{4})-(?P<month>\d\d)-(?P<day>\d\d)", re.ASCII)
 _AMERICAN = re.compile(r"(?P<month>\d{1,2})[./]?(?P<day>\d{1,2})(?:[./]?(?P<year>\d\d))?", re.ASCII)
 _TIME = re.compile(
     r"(?P<hour>\d{1,2}):(?P<minute>\d\d)(?::(?P<second>\d\d))?\s*(?P<half>[ap]m)?", re.ASCII | re.IGNORECASE

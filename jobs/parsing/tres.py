@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, MutableMapping
 
+from jobs.parsing.gpus import MODEL, counted
+
 _CPUS = re.compile(r"(?:^|,)cpu[=:](\d+)", re.ASCII)
-_GPUS = re.compile(r"gres/gpu(?::[A-Za-z][\w.-]*)?[=:](\d+)", re.ASCII)
-_IN_GRES = re.compile(r"(?:^|,)gpu(?::[A-Za-z][\w.-]*)?(?:[:=](\d+))?(?=,|$)", re.ASCII)
+_GPUS = re.compile(rf"gres[/:]gpu(?::{MODEL})?[=:](\d+)", re.ASCII)
+_IN_GRES = re.compile(rf"(?:^|,)gpu(?::{MODEL})?(?:[:=](\d+))?(?=,|$)", re.ASCII)
 
 
 def work_out_tres(values: MutableMapping[str, object]) -> None:
@@ -15,7 +17,7 @@ def work_out_tres(values: MutableMapping[str, object]) -> None:
     text = str(values.get("tres_per_task") or "")
     # what is joined later stands before the rest
     for one in filter(None, str(values.get("gpus_per_task") or "").split(",")):
-        model, _colon, count = one.rpartition(":")
+        model, _colon, count = counted(one).rpartition(":")
         text = ",".join(filter(None, [f"gres/gpu{':' if model else ''}{model}={count}", text]))
     if found := _CPUS.search(text):
         values["cpus_per_task"] = int(found[1])
@@ -71,4 +73,4 @@ def _of_node(values: Mapping[str, object]) -> int:
 
 def _sum(text: object) -> int:
     """Of a text such as 2 or a100:2,h100:1."""
-    return sum(int(one.rpartition(":")[2]) for one in str(text or "").split(",") if one)
+    return sum(int(counted(one).rpartition(":")[2]) for one in str(text or "").split(",") if one)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from jobs.parsing.array import parse_array
 from jobs.parsing.client import work_out
-from jobs.parsing.gpus import wanted_gpus
+from jobs.parsing.gpus import counted, wanted_gpus
 from jobs.parsing.options.table import Target
 
 FIELDS = {"cpu": "cpus_per_task", "node": "nodes", "mem": "memory_mib"}
@@ -62,11 +62,8 @@ def _gpus(values: Mapping[str, object], nodes: int) -> list[tuple[str, int, str]
         by_field.setdefault(name, []).append((request.model, count))
     if text := str(values.get("gpus_per_task") or ""):
         tasks = max(_number(values, "tasks"), 1)
-        by_field["gpus_per_task"] = [
-            (one.rpartition(":")[0], int(one.rpartition(":")[2]) * tasks)
-            for one in text.split(",")
-            if one.rpartition(":")[2].isdigit()
-        ]
+        each = [counted(one).rpartition(":") for one in text.split(",")]
+        by_field["gpus_per_task"] = [(model, int(count) * tasks) for model, _colon, count in each]
     if not by_field:
         return []
     # several options may speak of the same GPUs: the one that wants most counts

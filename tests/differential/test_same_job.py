@@ -33,6 +33,34 @@ NEEDS = {
     "batch": "--constraint=fast",
     "contiguous": "--nodes=2",
 }
+# forms that people seldom write and every one of these clients takes, or none does
+ODD_FORMS = [
+    "-N2 -n4 -c2",
+    "-HkO -n 2",
+    "-Hpdebug -t5 # why",
+    "--gpus=a100",
+    "--gpus=a100=2",
+    "--gpus-per=1",
+    "--array=[0-3]%2",
+    "--array=[0-3%2]",
+    "--dependency=1",
+    "--dependency=AfterOK:1",
+    "--open-mode=APPEND",
+    "--profile=all,task",
+    "--acctg-freq=bogus=1",
+    "--get-user-env=x",
+    "--begin=2031-1-20T1:34",
+    "--cpu-freq=bogus",
+    "--hold \\",
+    "--time 5 --nodes 1 # comment --hold=x",
+    "-w HOSTS[1-2] -n1",
+    "-w HOSTS[1-2] -n1 -N2",
+    "-w HOSTS[1-2] -N1 -c2",
+    "-w HOSTS[1-2] -N1-2",
+    "-m arbitrary -w HOSTS[1-2]",
+    "--tres-per-task=gres:gpu:a100:1 -n2",
+    "--tres-per-task=cpu=2,mem=100",
+]
 REFUSED_BY_BOTH = [
     "--bogus",
     "--exp=ALL",
@@ -120,6 +148,8 @@ def test_each_option_alone_makes_the_same_job(parity_lab: Callable[[str], SlurmL
             needed = f"#SBATCH {NEEDS[option.name]}\n" if option.name in NEEDS else ""
             written = option.written.replace("n1,n[3-5]", f"{lab.name}-n1").replace("=n2", f"={lab.name}-n2")
             scripts[f"{option.name}.sh"] = f"{HEAD}{needed}#SBATCH {written}\nhostname\n"
+    lines = (line.replace("HOSTS", f"{lab.name}-n") for line in ODD_FORMS)
+    scripts |= numbered((f"{HEAD}#SBATCH {line}\nhostname\n" for line in lines), "odd")
     assert check(lab, scripts) > 70
 
 

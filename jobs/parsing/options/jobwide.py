@@ -149,7 +149,7 @@ JOBWIDE: tuple[Option, ...] = (
         name="open-mode",
         example="append",
         field="open_mode",
-        reader=readers.choice({"append": "append", "a": "append", "truncate": "truncate", "t": "truncate"}),
+        reader=readers.open_mode,
         text=_("Whether output is added to a file that is there."),
     ),
     Option(
@@ -173,7 +173,7 @@ JOBWIDE: tuple[Option, ...] = (
         takes="maybe",
         field="get_user_env",
         also=("environment",),
-        reader=readers.flag,
+        reader=lambda text: readers.matching(r"\d*[LSls]?", "60L")(text) is not None,
         text=_("The environment of a login of yours on the node."),
     ),
     Option(
@@ -209,7 +209,11 @@ JOBWIDE: tuple[Option, ...] = (
         name="acctg-freq",
         example="task=30",
         field="accounting_frequency",
-        reader=readers.matching(r"(?:\d+|[a-z]+=\d+)(?:,[a-z]+=\d+)*", "task=30,energy=60"),
+        reader=readers.matching(
+            r"(?:\d+|(?i:task|energy|network|filesystem)=\d+)"
+            r"(?:,(?i:task|energy|network|filesystem)=\d+)*",
+            "task=30,energy=60",
+        ),
         text=_("How often use is measured, in seconds."),
     ),
     Option(name="mcs-label", example="x", field="mcs_label", reader=readers.line, text=_("Security label.")),

@@ -22,7 +22,8 @@ _SHARING = readers.choice(
 )
 _GRES_FLAGS = readers.choice({"disable-binding": "disable-binding", "enforce-binding": "enforce-binding"})
 _DISTRIBUTION = readers.matching(
-    r"(?i:(?:\*|block|cyclic|arbitrary)(?::(?:\*|block|cyclic|fcyclic)){0,2}(?:,(?:no)?pack)?|plane=\d+)",
+    r"(?i:(?:\*|block|cyclic|arbitrary)(?::(?:\*|block|cyclic|fcyclic)){0,2}(?:,(?:no)?pack)?"
+    r"|(?:no)?pack|plane=\d+)",
     "block:cyclic",
 )
 _SEGMENTS = (26, 5)

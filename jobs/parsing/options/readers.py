@@ -10,6 +10,7 @@ from typing import Final
 from django.utils.translation import gettext as _
 
 from clusters.clients.slurmrest.models import UNLIMITED, Limit
+from jobs.parsing.gpus import MODEL
 from jobs.parsing.moments import parse_seconds
 from jobs.parsing.names import parse_line
 from jobs.parsing.options.table import Reader
@@ -20,8 +21,9 @@ from jobs.parsing.time_limit import parse_time_limit
 LARGEST: Final = 2**31 - 1
 TOP: Final = 2**32 - 3  # how Slurm writes --priority=TOP
 MOST_NICE: Final = 2**31 - 3
-GPUS: Final = r"(?:[A-Za-z][\w.-]*:)?\d+(?:,(?:[A-Za-z][\w.-]*:)?\d+)*"
-_GRES: Final = r"[A-Za-z][\w.-]*(?::[A-Za-z][\w.-]*)?(?:[:=]\d+[KMGTkmgt]?)?"
+_GPU: Final = rf"(?:{MODEL}(?:[:=]\d+)?|\d+)"
+_GRES: Final = rf"[A-Za-z][\w.-]*(?::{MODEL})?(?:[:=]\d+[KMGTkmgt]?)?"
+_TRES: Final = r"(?:cpu[:=]0*[1-9]\d*|(?:gres[/:]|license/|bb/)[\w:/.-]+(?:=\d+)?)"
 _NODES: Final = re.compile(r"(\d+)([kKmM]?)(?:-(\d+)([kKmM]?))?", re.ASCII)
 _SIZES: Final = re.compile(r"\d+(?:-\d+(?::\d+)?)?(?:,\d+(?:-\d+(?::\d+)?)?)*", re.ASCII)
 _SIGNAL: Final = re.compile(
@@ -33,6 +35,7 @@ _SIGNALS: Final = re.compile(
 MAIL: Final = ("BEGIN", "END", "FAIL", "REQUEUE", "STAGE_OUT", "ARRAY_TASKS", "INVALID_DEPEND")
 _MAIL_TIMES: Final = ("TIME_LIMIT", "TIME_LIMIT_90", "TIME_LIMIT_80", "TIME_LIMIT_50")
 _ALL_MAIL: Final = ("BEGIN", "END", "FAIL", "REQUEUE", "STAGE_OUT", "INVALID_DEPEND")
+_OPEN_MODES: Final = {"a": "append", "t": "truncate"}
 PROFILES: Final = ("ENERGY", "LUSTRE", "NETWORK", "TASK")
 
 
@@ -81,15 +84,16 @@ def matching(pattern: str, example: str) -> Reader:
 
 line = partial(parse_line, longest=1000)
 names = matching(r"[^\s,;|&<>'\"\\]+(?:,[^\s,;|&<>'\"\\]+)*", "debug,gpu")
-gpus = matching(GPUS, "2, a100:2")
-tres = matching(r"[\w/:=.-]+(?:,[\w/:=.-]+)*", "cpu=2,gres/gpu:1")
+gpus = matching(rf"{_GPU}(?:,{_GPU})*", "2, a100:2")
+tres = matching(rf"{_TRES}(?:,{_TRES})*", "cpu=2,gres/gpu:1")
 
 
 def gres(text: str) -> str | None:
     """gpu, gpu:2, gpu:a100:2,shard:3; "none" is no wish. Raises Refusal."""
     if text.lower() == "none":
         return None
-    found = matching(rf"{_GRES}(?:,{_GRES})*", "gpu:2, gpu:a100:2,shard:3")(text)
+    bare = re.sub(r"(^|,)gres/", r"\1", text)  # as newer Slurm writes it
+    found = matching(rf"{_GRES}(?:,{_GRES})*", "gpu:2, gpu:a100:2,shard:3")(bare)
     assert isinstance(found, str)  # noqa: S101
     return found
 
@@ -115,8 +119,8 @@ def _times(digits: str | None, unit: str | None) -> int | None:
 
 
 def layout(text: str) -> Mapping[str, object]:
-    """sockets[:cores[:threads]] of --extra-node-info; * is any. Raises Refusal."""
-    parts = text.split(":")
+    """sockets[:cores[:threads]] of --extra-node-info; * is any, of a range the lower end. Raises Refusal."""
+    parts = [re.sub(r"^(\d+)-\d+$", r"\1", part) for part in text.split(":")]
     if len(parts) > 3 or not all(part.isdigit() or part in {"*", ""} for part in parts):
         raise Refusal(_("Write sockets:cores:threads, for example 2:8:1; * is any number."))
     fields = ("sockets_per_node", "cores_per_socket", "threads_per_core")
@@ -179,7 +183,7 @@ def profile(text: str) -> tuple[str, ...]:
     words = set(text.upper().replace("FILESYSTEM", "LUSTRE").split(","))
     if words == {"NONE"}:
         return ("NONE",)
-    if words == {"ALL"}:
+    if "ALL" in words:
         return PROFILES
     if not words <= set(PROFILES):
         raise Refusal(_("Write one of: %(there)s.") % {"there": "all, none, energy, task, network, lustre"})
@@ -201,6 +205,11 @@ def priority(text: str) -> int:
     if text.strip() == "0":
         raise Refusal(_("sbatch ignores the priority 0. Write --hold to hold the job."))
     return number(text, most=TOP)
+
+
+def open_mode(text: str) -> str:
+    """append or truncate; as with sbatch the first letter tells. Raises Refusal."""
+    return str(choice({"append": "append", "truncate": "truncate"})(_OPEN_MODES.get(text[:1].lower(), text)))
 
 
 def switches(text: str) -> Mapping[str, object]:
