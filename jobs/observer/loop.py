@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime as dt
 import threading
-import time
 import uuid
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import closing
@@ -12,7 +11,8 @@ from dataclasses import dataclass
 
 import structlog
 from django.db import close_old_connections, connection, transaction
-from django.db.models import Case, F, Q, When
+from django.db.models import Case, Q, When
+from django.db.models.functions import Greatest
 
 from clusters.clients.slurmrest import errors, tokens, versions
 from clusters.models import IdentityKind, Phase, SlurmEndpoint, SlurmIdentity
@@ -150,11 +150,12 @@ def claim(endpoint_id: int) -> Claim | None:
     return Claim(endpoint_id, guard) if taken else None
 
 
-def release(claimed: Claim, after: dt.timedelta) -> None:
-    """Give the lease back. Whoever asked for a look meanwhile moved `next_observe_at`: that stands."""
-    is_guarded = When(next_observe_at=claimed.guard, then=clock.now() + after)
+def release(claimed: Claim, after: dt.timedelta, *, rest: dt.timedelta = dt.timedelta(0)) -> None:
+    """Give the lease back. Who asked for a look meanwhile moved `next_observe_at`: it comes after the rest."""
+    now = clock.now()
+    is_guarded = When(next_observe_at=claimed.guard, then=now + after)
     SlurmEndpoint.objects.filter(pk=claimed.endpoint_id, lease_until=claimed.guard).update(
-        lease_until=None, next_observe_at=Case(is_guarded, default=F("next_observe_at"))
+        lease_until=None, next_observe_at=Case(is_guarded, default=Greatest("next_observe_at", now + rest))
     )
 
 
@@ -162,7 +163,7 @@ def observe(claimed: Claim, memories: dict[uuid.UUID, Memory], background: Execu
     """One look under a lease, with what follows from its failure."""
     endpoint = slurm_access.endpoints().get(pk=claimed.endpoint_id)
     memory = memories.setdefault(endpoint.cluster_id, Memory())
-    began = time.monotonic()
+    began = clock.now()
     try:
         seen = look(endpoint, memory, background)
     except OutsideError as error:
@@ -185,9 +186,9 @@ def observe(claimed: Claim, memories: dict[uuid.UUID, Memory], background: Execu
         return
     if endpoint.unreachable_since is not None:
         tell_pages(endpoint)
-    taken = dt.timedelta(seconds=time.monotonic() - began)
-    # from begin to begin; but Slurm rests for as long as the look took
-    release(claimed, max(taken, pace.interval(endpoint.cluster_id, active=seen.active) - taken))
+    taken = max(dt.timedelta(0), clock.now() - began)
+    rest, usual = pace.rest(taken), pace.interval(endpoint.cluster_id, active=seen.active)
+    release(claimed, max(rest, usual - taken), rest=rest)  # the usual pause is from begin to begin
 
 
 def tell_pages(endpoint: SlurmEndpoint) -> None:

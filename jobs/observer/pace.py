@@ -15,10 +15,13 @@ from portal.lib import clock
 
 log = structlog.get_logger(__name__)
 
+SOON = dt.timedelta(seconds=0.3)  # after somebody acts where nobody did for a while
 JUST_ACTED = dt.timedelta(seconds=1)  # somebody submitted or cancelled here a moment ago
 WATCHED = dt.timedelta(seconds=3)
 BUSY = dt.timedelta(seconds=15)
 IDLE = dt.timedelta(seconds=60)
+REST = 4  # times what a look took, but watched jobs do not wait for it
+LONGEST_REST = dt.timedelta(seconds=10)
 AFTER_A_BUG = dt.timedelta(minutes=5)
 ACTED_FOR = 15  # seconds
 ACTED_AGAIN = 3.0  # seconds
@@ -48,25 +51,38 @@ def pause(failures: int, *, longest: dt.timedelta) -> dt.timedelta:
     return dt.timedelta(seconds=seconds * random.uniform(0.8, 1.0))  # noqa: S311  # no secret
 
 
-def poke(cluster: Cluster) -> None:
-    """Look at this cluster now: something was changed there by us."""
+def rest(taken: dt.timedelta) -> dt.timedelta:
+    """The least pause after a look that took so long, whoever asks: also of Slurm's time some is left."""
+    return min(LONGEST_REST, max(taken, min(REST * taken, WATCHED - taken)))
+
+
+def poke(cluster: Cluster, *, due: dt.datetime | None = None) -> None:
+    """Look at this cluster soon: something was changed there by us. `due`: the next look, where it is known.
+
+    Of acts that follow each other only the first one hurries: a look for each would be one after the other.
+    """
     now = clock.now()
-    # where a look is due already it will begin after this, and see it
-    SlurmEndpoint.objects.filter(cluster=cluster).exclude(next_observe_at__lte=now).update(
-        next_observe_at=now
-    )
-    note_acted(cluster.pk)
+    near, at = (SOON, SOON) if note_acted(cluster.pk) else (LONGEST_REST, JUST_ACTED)
+    if due is None or due > now + near:
+        # a look that is due by then has not begun yet, and will see it
+        rows = SlurmEndpoint.objects.filter(cluster=cluster).exclude(next_observe_at__lte=now + near)
+        rows.update(next_observe_at=now + at)
 
 
-def note_acted(cluster_id: uuid.UUID) -> None:
-    """Something was changed there by us a moment ago; said again only every few seconds."""
+def note_acted(cluster_id: uuid.UUID) -> bool:
+    """Something was changed there by us a moment ago; whether it is the first act for a while.
+
+    It is said again only every few seconds.
+    """
     now = time.monotonic()
     if now - _acted_said.get(cluster_id, -ACTED_AGAIN) < ACTED_AGAIN:
-        return
+        return False
     if len(_acted_said) > MOST_ACTED:
         _acted_said.clear()
     _acted_said[cluster_id] = now
+    is_first = not _flag(_acted(cluster_id))
     _set(_acted(cluster_id), ACTED_FOR)
+    return is_first
 
 
 def note_watched(cluster_ids: list[uuid.UUID]) -> None:

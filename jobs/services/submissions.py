@@ -16,7 +16,7 @@ from clusters.models import Cluster, SlurmIdentity
 from jobs import live, outside
 from jobs.models import Job, Submission, SubmissionState
 from jobs.observer import turns
-from jobs.observer.pace import note_acted, poke
+from jobs.observer.pace import poke
 from jobs.observer.rows import save_records
 from jobs.services import requests
 from jobs.services.accounts import Account, account_of
@@ -200,10 +200,7 @@ def accept(actor: Actor, taken: Sequence[Taken], view: ClusterView) -> None:
         for one in taken:
             done.each(one.submission, {"slurm_job_id": one.job_id})
         done.publish(*topics, *(_topic(one.submission) for one in taken))
-    if due is None or due > answered_at:
-        poke(cluster)
-    else:
-        note_acted(cluster.pk)
+    poke(cluster, due=due)
 
 
 def see_job(identity: SlurmIdentity, job_id: int) -> Job | None:

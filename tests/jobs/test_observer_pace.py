@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import threading
 import uuid
+from itertools import pairwise
 
 import pytest
 import time_machine
@@ -118,11 +119,54 @@ def test_a_lease_of_an_observer_that_died_ends(cluster: Cluster) -> None:
 
 
 def test_who_asks_during_a_look_is_heard_after_it(cluster: Cluster) -> None:
-    claimed = claim(cluster.slurm.pk)
-    assert claimed is not None
-    pace.poke(cluster)
-    release(claimed, dt.timedelta(minutes=1))
-    assert claim(cluster.slurm.pk) is not None
+    now = clock.now()
+    with time_machine.travel(now, tick=False) as time:
+        claimed = claim(cluster.slurm.pk)
+        assert claimed is not None
+        pace.poke(cluster)
+        release(claimed, dt.timedelta(minutes=1))
+        assert claim(cluster.slurm.pk) is None
+        time.shift(pace.SOON)
+        assert claim(cluster.slurm.pk) is not None
+
+
+@pytest.mark.parametrize(("cost", "apart"), [(0.02, 1.0), (0.4, 2.0), (1.0, 3.0), (4.0, 8.0)])
+def test_looks_that_a_burst_of_acts_asks_for_leave_slurm_time(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch, cost: float, apart: float
+) -> None:
+    began, looks = clock.now(), []
+    SlurmEndpoint.objects.filter(cluster=cluster).update(next_observe_at=began + pace.BUSY)
+    with time_machine.travel(began, tick=False) as time:
+
+        def look_for_a_while(*_: object) -> Seen:
+            looks.append((clock.now() - began).total_seconds())
+            time.shift(cost)
+            pace.poke(cluster)  # somebody acts meanwhile
+            return Seen(LIST, active=True)
+
+        monkeypatch.setattr(loop, "look", look_for_a_while)
+        while clock.now() < began + dt.timedelta(seconds=20):
+            pace.poke(cluster)
+            if claimed := claim(cluster.slurm.pk):
+                observe(claimed, {})
+            time.shift(0.05)
+    pauses = [later - earlier for earlier, later in pairwise(looks)]
+    assert pace.SOON.total_seconds() <= looks[0] < 0.4
+    assert apart - 0.01 <= min(pauses)
+    assert max(pauses) < apart + 0.2, "and an act is seen as soon as a watched change"
+
+
+def test_an_act_is_looked_at_though_a_look_is_due_much_later(cluster: Cluster) -> None:
+    now = clock.now()
+    with time_machine.travel(now, tick=False):
+        for after in (pace.SOON, pace.JUST_ACTED):  # the first act, and one that follows
+            SlurmEndpoint.objects.filter(cluster=cluster).update(next_observe_at=now + pace.IDLE)
+            pace.poke(cluster, due=now + pace.IDLE)
+            assert endpoint_of(cluster).next_observe_at == now + after
+        near = now + pace.LONGEST_REST
+        SlurmEndpoint.objects.filter(cluster=cluster).update(next_observe_at=near)
+        pace.poke(cluster)
+        assert endpoint_of(cluster).next_observe_at == near
 
 
 @case("U16")
