@@ -102,6 +102,18 @@ def test_a_body_has_a_limit() -> None:
         outside.close()
 
 
+def test_a_body_that_ends_before_its_length_is_no_answer() -> None:
+    def behave(handler: Handler) -> None:
+        handler.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf")
+        handler.close_connection = True
+
+    with faults(behave) as server:
+        outside = Outside(server.url)
+        with pytest.raises(NoAnswer):
+            outside.send("GET", "/", headers={})
+        outside.close()
+
+
 def test_no_redirect_no_cookie_no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:1")
     monkeypatch.setenv("ALL_PROXY", "http://127.0.0.1:1")
@@ -152,6 +164,7 @@ def test_addresses_that_get_no_secrets(url: str) -> None:
 
 
 def test_threads_share_it() -> None:
+    before = threading.active_count()
     with faults(lambda h: h.say(200, h.path.encode())) as server:
         outside = Outside(server.url)
         with ThreadPoolExecutor(8) as pool:
@@ -159,7 +172,7 @@ def test_threads_share_it() -> None:
             bodies = pool.map(lambda path: outside.send("GET", path, headers={}).body.decode(), paths)
             assert list(bodies) == paths
         outside.close()
-    assert threading.active_count() < 50
+    assert threading.active_count() < before + 50
 
 
 def test_changes_that_may_reuse_a_connection_do_so_until_one_of_them_fails() -> None:
