@@ -16,6 +16,7 @@ from clusters.models import Cluster, Phase, SlurmEndpoint
 from jobs.history import books
 from jobs.history.models import HistoryCursor
 from jobs.history.saving import save
+from jobs.history.seeking import seek
 from jobs.rules import saving as rules
 from portal.lib import clock
 from portal.lib.errors import OutsideError, WrongState
@@ -77,10 +78,13 @@ def _read(cursor: HistoryCursor, now: dt.datetime) -> int:
     since = cursor.read_until - (LATE_OVERLAP if cursor.failures or now.minute == 0 else OVERLAP)
     until = min(now + CLOCKS, cursor.read_until + dt.timedelta(seconds=cursor.window_seconds))
     with books.books_of(cursor.cluster.slurm) as found:
-        records = merged(found.jobs(int(since.timestamp()), int(until.timestamp())))
+        records = list(merged(found.jobs(int(since.timestamp()), int(until.timestamp()))))
         is_whole = until > now
-        # what is allowed is read beside the newest jobs, not while old ones are caught up with
-        told = rules.read(found, cursor.cluster.external_name) if is_whole else None
+        told = None
+        if is_whole:  # beside the newest jobs, not while old ones are caught up with
+            told = rules.read(found, cursor.cluster.external_name)
+            in_window = {(one.job_id, one.submit_time) for one in records}
+            records += merged(seek(cursor.cluster, found, now=now, told=in_window))
     saved = save(cursor.cluster, records, read_at=now)
     if told is not None:
         rules.save(cursor.cluster, told, seen_at=now)

@@ -16,10 +16,12 @@ from jobs.models import Job
 
 
 class FakeBooks:
-    """Implements SlurmAccounting: all records, whatever the window."""
+    """Implements SlurmAccounting: all records, whatever the window, and older ones by number only."""
 
     def __init__(self) -> None:
         self.records: list[PastJob] = []
+        self.older: list[PastJob] = []
+        self.sought: list[int] = []
         self.windows: list[tuple[int, int]] = []
         self.fault: Exception | None = None
         self.asked_as: list[str] = []
@@ -38,7 +40,8 @@ class FakeBooks:
         return tuple(self.records)
 
     def job(self, job_id: int) -> tuple[PastJob, ...]:
-        return tuple(one for one in self.records if one.job_id == job_id)
+        self.sought.append(job_id)
+        return tuple(one for one in (*self.older, *self.records) if one.job_id == job_id)
 
     def users(self) -> tuple[SlurmUser, ...]:
         return ()

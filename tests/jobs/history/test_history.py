@@ -5,12 +5,14 @@ from __future__ import annotations
 import datetime as dt
 
 import pytest
+from django.core.cache import cache
 
 from clusters.clients.slurmrest import errors
 from clusters.clients.slurmrest.models import ExitCode
 from clusters.clients.slurmrest.past import JobUse as Use
+from clusters.clients.slurmrest.past import PastJob
 from clusters.models import Cluster, Site
-from jobs.history import reading
+from jobs.history import reading, seeking
 from jobs.history.models import HistoryCursor, JobUse
 from jobs.models import Job, JobEvent
 from portal.lib import clock
@@ -138,6 +140,64 @@ def test_no_answer_is_no_result(cluster: Cluster, alice: User, books: FakeBooks)
     assert (cursor.failures, cursor.trouble) == (0, "")
     # what came late is read again
     assert books.windows[-1][0] <= books.windows[0][0]
+
+
+@case("U15", "U16")
+def test_a_job_that_ended_while_the_observer_was_away_for_days_is_found(
+    cluster: Cluster, alice: User, books: FakeBooks
+) -> None:
+    began = clock.now() - dt.timedelta(days=3)
+    job = make_job(cluster, alice, state="RUNNING", submit_time=began.replace(microsecond=0))
+    record, namesake = past(job, state="TIMEOUT"), past(job, state="FAILED", submit_time=1_600_000_000)
+    books.records = [record]
+    read(cluster)
+    job.refresh_from_db()
+    assert job.state == "RUNNING", "the observer is away, and nobody knows better"
+    books.records, books.older = [], [namesake, record]
+    Job.objects.filter(pk=job.pk).update(state="ENDED", observed_at=clock.now())  # it comes back
+    assert read(cluster) == 1
+    job.refresh_from_db()
+    assert job.state == "TIMEOUT"
+    assert Job.objects.count() == 1, "an older job of the number is not what was asked for"
+
+
+@case("U15")
+def test_jobs_that_accounting_does_not_know_are_sought_now_and_then_and_a_few_at_a_time(
+    cluster: Cluster, alice: User, books: FakeBooks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(seeking, "MOST", 2)
+    now = clock.now()
+    for number in range(5):
+        make_job(
+            cluster, alice, slurm_job_id=number, state="ENDED", observed_at=now - dt.timedelta(hours=number)
+        )
+    passes = []
+    for _ in range(4):
+        read(cluster)
+        passes.append(books.sought.copy())
+        books.sought.clear()
+    assert passes == [[0, 1], [2, 3], [4], []]
+    cache.clear()  # later
+    assert read(cluster) == 0
+    assert books.sought == [0, 1]
+
+
+def test_a_number_that_accounting_cannot_tell_of_keeps_nothing_else_waiting(
+    cluster: Cluster, alice: User, books: FakeBooks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    silent, known = (make_job(cluster, alice, state="ENDED") for _ in range(2))
+    books.records, ask = [past(known)], books.job
+
+    def fail(job_id: int) -> tuple[PastJob, ...]:
+        ask(job_id)
+        raise errors.NotReachable
+
+    monkeypatch.setattr(books, "job", fail)
+    assert read(cluster) == 1
+    assert books.sought == [silent.slurm_job_id]
+    assert HistoryCursor.objects.get().failures == 0
+    read(cluster)
+    assert books.sought == [silent.slurm_job_id]
 
 
 def test_a_long_past_is_read_in_windows(cluster: Cluster, books: FakeBooks) -> None:
