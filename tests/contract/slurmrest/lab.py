@@ -31,6 +31,7 @@ from tests.contract.slurmrest.places import Place, Root, environment_of, place_o
 from tests.fixtures.ports import free_block
 
 NODES, GPUS, CPUS, MEMORY = 2, 4, 8, 16000
+MAX_ARRAY_SIZE = 1001  # one more than the largest index
 CONF = """\
 ClusterName={name}
 SlurmctldHost=localhost(127.0.0.1)
@@ -57,7 +58,7 @@ SelectTypeParameters=CR_Core_Memory
 GresTypes=gpu
 SlurmdParameters=config_overrides
 SchedulerParameters=sched_interval=2,bf_interval=5,batch_sched_delay=0,sched_min_interval=200000
-MaxArraySize=1001
+MaxArraySize={most}
 KillWait=2
 SlurmdTimeout=300
 MessageTimeout=5
@@ -197,6 +198,7 @@ class SlurmLab:
         """Configuration, keys, and links under the names by which daemons believe that they are daemons."""
         etc = self.root / "etc"
         facts = {"nodes": NODES, "cpus": CPUS, "memory": MEMORY, "gpus": GPUS, "ctld": self.port + 1}
+        facts["most"] = MAX_ARRAY_SIZE
         facts |= {"first": self.port + 10, "last": self.port + 9 + NODES}
         text = CONF.format(name=self.name, root=self.root, **facts) + self.more
         if self.accounting:

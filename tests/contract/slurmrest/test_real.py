@@ -14,11 +14,13 @@ from clusters.clients.slurmrest import errors, tokens, versions
 from clusters.clients.slurmrest.client import RestGateway
 from clusters.clients.slurmrest.gateway import SlurmGateway
 from clusters.clients.slurmrest.models import UNLIMITED, GpuRequest, JobRecord, SubmitRequest
+from jobs.parsing.array import parse_array
 from jobs.parsing.paths import output_paths
+from jobs.parsing.refusal import Refusal
 from portal.lib.http import NoAnswer
 from portal.lib.types import JSONDict
 from tests.cases import case
-from tests.contract.slurmrest.lab import GPUS, SlurmLab, until
+from tests.contract.slurmrest.lab import GPUS, MAX_ARRAY_SIZE, SlurmLab, until
 
 pytestmark = pytest.mark.slow
 SLEEP = "#!/bin/sh\nexec sleep 300\n"
@@ -138,6 +140,23 @@ def test_memory_zero_is_all_of_the_node(alpha: SlurmLab) -> None:
         assert job.memory_per_node == expected
         assert ("mem=16000M" in job.tres_requested) == (given == 0)
         gateway.cancel(str(sent.job_id))
+
+
+@case("U04")
+def test_an_array_has_the_tasks_that_were_counted_and_is_refused_where_it_was(alpha: SlurmLab) -> None:
+    gateway = alpha.gateway()
+    for text in ("1-10%2", "0-15:4", "1,3,5-7", "1-1000"):
+        job = gateway.submit(request(alpha, array=text, hold=True)).job_id
+        tasks = alpha.command("squeue", "--noheader", "--array", "--format=%K", f"--jobs={job}").split()
+        counted = parse_array(text, max_size=MAX_ARRAY_SIZE)
+        assert counted is not None
+        assert len(tasks) == counted.count, text
+        gateway.cancel(str(job))
+    for text in ("5-1", "1--3", "1-1001"):
+        with pytest.raises(Refusal):
+            parse_array(text, max_size=MAX_ARRAY_SIZE)
+        with pytest.raises(errors.SlurmRefused):
+            gateway.submit(request(alpha, array=text, hold=True))
 
 
 @case("U08")
