@@ -81,7 +81,8 @@ def outcome_of(job: Job) -> Outcome | None:
         return None
     if job.state != JobState.FAILED:
         return _ENDED.get(JobState(job.state))
-    if advice := _LAUNCH.get(job.reason):
+    # Slurm gives that reason for a script that a signal ended, too; of one that did not start it gives 53
+    if (advice := _LAUNCH.get(job.reason)) and job.exit_signal not in _SIGNALS:
         return Outcome(gettext("Slurm could not run it (%(reason)s).") % {"reason": job.reason}, advice)
     if job.exit_signal:
         return _by_signal(job.exit_signal)

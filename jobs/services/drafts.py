@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass, field, replace
 
 from django.utils.text import format_lazy
@@ -125,7 +125,8 @@ def read_draft(typed: Typed, view: ClusterView, rules: RulesView | None = None) 
     for name, message in known.doubts.items():
         problems.setdefault(name, message)
     if problems or script is None:
-        raise DraftRefused(problems, lines=tuple(directives.problems), may_insist=may_insist)
+        lines = (*directives.problems, *_in_script(problems, origins))
+        raise DraftRefused(problems, lines=lines, may_insist=may_insist)
     for name in work_out(values, view.target):
         origins.setdefault(name, BY_SBATCH)
     if environment:
@@ -244,6 +245,14 @@ def _read_environment(text: str, problems: dict[str, str]) -> dict[str, str]:
     except Refusal as refusal:
         problems["environment"] = str(refusal)
         return {}
+
+
+def _in_script(problems: Mapping[str, str], origins: Mapping[str, str]) -> Iterator[Problem]:
+    """Those of values that stand in a line of the script."""
+    for name, message in problems.items():
+        kind, _space, number = origins.get(name, "").partition(" ")
+        if kind == "line":
+            yield Problem(int(number), message)
 
 
 def _with_origin(message: str, origin: str | None) -> str:

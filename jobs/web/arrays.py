@@ -11,7 +11,7 @@ from django.views.decorators.http import require_safe
 from jobs import groups, live
 from jobs.models import Job, JobState
 from jobs.observer.pace import note_watched
-from jobs.selectors import endpoint_of
+from jobs.selectors import endpoint_of, submission_of
 from jobs.services import actions, acts
 from portal.lib.types import JSONDict
 from tenants.actor import Actor
@@ -37,8 +37,11 @@ def job_tasks(request: TenantRequest, pk: uuid.UUID) -> HttpResponse:
     state = state if state in JobState.values else ""
     first, after = _number(request.GET.get("from"), 0), _number(request.GET.get("after"), -1)
     is_live = not state and not first and after < 0
+    made = submission_of(row)
     context = tasks_context(request.actor, row, state=state, first=first, after=after) | {
         "is_live": is_live,
+        "submission": made,
+        "is_submitter": made is not None and made.user == request.actor.user,
         "selection": acts.many_offers(request.actor, row.cluster),
         "live_topics": [live.tasks(row)] if is_live else [],
     }

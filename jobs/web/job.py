@@ -59,7 +59,7 @@ def job_context(actor: Actor, row: Job) -> JSONDict:
         "endpoint": endpoint_of(row.cluster_id),
         "why": reason_of(row.reason) if row.state == JobState.PENDING else None,
         "resources": resources.resources_of(row, request),
-        "asked_time": resources.asked_time(request),
+        "asked_time": resources.asked_time(row, request),
         "partitions": [name for name in row.partition.split(",") if name],
         "hosts": names if len(names) <= MOST_HOSTS else [],
         "knows_asked": request is not None or row.state == JobState.PENDING,

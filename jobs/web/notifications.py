@@ -12,6 +12,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from jobs.groups import line_of
 from jobs.models import Job
 from jobs.notify import service
 from portal.lib import keyset
@@ -62,14 +63,16 @@ def notifications(request: TenantRequest) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 @in_tenant
 def job_notify(request: TenantRequest, pk: uuid.UUID) -> HttpResponse:
-    """What to be told of one job of one's own."""
+    """What to be told of one job of one's own; of a task or a part: of all that it belongs to."""
     job = get_visible(Job.objects.select_related("cluster", "owner"), request.actor, pk)
+    line = line_of(request.actor, job)
+    job = line or job
     service.require_owner(request.actor, job)
     form = WantedForm(request.POST if request.method == "POST" else None, initial=_initial(request, job))
     if form.is_bound and form.is_valid() and _changed(request, form, job):
         messages.success(request, _("Kept. It holds for what happens from now on."))
-        return redirect("job", job.tenant.slug, job.pk)
-    context = {"form": form, "job": job}
+        return redirect("job-tasks" if line else "job", job.tenant.slug, job.pk)
+    context = {"form": form, "job": job, "is_group": line is not None}
     return render(request, "jobs/notify.html", context, status=400 if form.errors else 200)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +15,6 @@ from clusters.clients.slurmrest.models import GpuRequest
 from jobs.models import Job, JobState
 from jobs.parsing.gpus import show_gpus, wanted_gpus
 from jobs.parsing.memory import show_memory
-from jobs.parsing.time_limit import show_time_limit
 
 NOTHING = "\N{EN DASH}"
 
@@ -47,10 +47,12 @@ def resources_of(row: Job, request: Mapping[str, Any] | None) -> list[Resource]:
     ]
 
 
-def asked_time(request: Mapping[str, Any] | None) -> str:
-    """The time limit of the request; "" where it names none."""
+def asked_time(row: Job, request: Mapping[str, Any] | None) -> dt.timedelta | None:
+    """The time limit of the request, or of a job that waits; None where none is known."""
     minutes = (request or {}).get("time_limit_minutes")
-    return show_time_limit(minutes) if isinstance(minutes, int) else ""
+    if isinstance(minutes, int):
+        return dt.timedelta(minutes=minutes)
+    return row.time_limit if row.state == JobState.PENDING else None
 
 
 def _asked(request: Mapping[str, Any]) -> dict[str, str]:
@@ -91,6 +93,8 @@ def _number(value: object) -> str:
 
 
 def _memory(per_node: int | None, per_cpu: int | None) -> str:
+    if per_node == 0:
+        return show_memory(per_node)
     if per_node is not None:
         return _("%(memory)s per node") % {"memory": show_memory(per_node)}
     if per_cpu is not None:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import uuid
 
 from django.http import HttpResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import render
 from django.views.decorators.http import require_POST, require_safe
 
 from jobs import live
 from jobs.models import Submission
 from jobs.observer.pace import note_watched
 from jobs.services import describe, submissions
+from jobs.web.submit import arrived
 from portal.lib.types import JSONDict
 from tenants.actor import Actor
 from tenants.live.topics import Topic
@@ -19,7 +20,7 @@ from tenants.rights import Action
 from tenants.scoping import get_visible
 from tenants.web import TenantRequest, in_tenant
 
-ROWS = Submission.objects.select_related("cluster", "user", "job", "identity")
+ROWS = Submission.objects.select_related("tenant", "cluster", "user", "job", "identity")
 
 
 @require_safe
@@ -27,9 +28,8 @@ ROWS = Submission.objects.select_related("cluster", "user", "job", "identity")
 def submission(request: TenantRequest, pk: uuid.UUID) -> HttpResponse:
     """How it stands; on to the job as soon as there is one."""
     row = get_visible(ROWS.all(), request.actor, pk)
-    slug = row.tenant.slug if request.actor.tenant is None else request.actor.tenant.slug
     if row.job_id is not None:
-        return redirect("job", slug, row.job_id)
+        return arrived(row)
     note_watched([row.cluster_id])
     context = submission_context(request.actor, row) | {
         "live_topics": [Topic(row.tenant_id, live.SUBMISSION, row.pk)],
@@ -53,8 +53,4 @@ def submission_context(actor: Actor, row: Submission) -> JSONDict:
 def submission_again(request: TenantRequest, pk: uuid.UUID) -> HttpResponse:
     """Send the same request once more, after it was proved absent."""
     row = get_visible(ROWS.all(), request.actor, pk, Action.SUBMIT_JOB)
-    row = submissions.send_again(actor=request.actor, submission=row)
-    assert request.actor.tenant is not None  # noqa: S101  # in_tenant saw to it
-    if row.job_id is not None:
-        return redirect("job", request.actor.tenant.slug, row.job_id)
-    return redirect("submission", request.actor.tenant.slug, row.pk)
+    return arrived(submissions.send_again(actor=request.actor, submission=row))

@@ -67,12 +67,13 @@ def job_new(request: TenantRequest, pk: uuid.UUID) -> HttpResponse:
     typed = form.typed()
     if "check" in request.POST or request.headers.get("HX-Target") == "preview":
         return _check(request, cluster, view, form, typed)
-    return _submit(request, cluster, view, form, typed)
+    return send(request, cluster, view, form, typed)
 
 
-def _submit(
+def send(
     request: TenantRequest, cluster: Cluster, view: ClusterView, form: JobForm, typed: Typed
 ) -> HttpResponse:
+    """Submit what a valid form holds; what stands against it is shown in the form, with what was typed."""
     try:
         made = submissions.submit_job(
             actor=request.actor, cluster=cluster, typed=typed, key=form.cleaned_data["key"]
@@ -87,9 +88,15 @@ def _submit(
     except (WrongState, OutsideError) as error:
         form = form.renewed(script=_text_of(typed))
         return _page(request, cluster, view, form, {"not_sent": error}, status=error.status)
-    if made.job_id is not None:
-        return redirect("job", _slug(request), made.job_id)
-    return redirect("submission", _slug(request), made.pk)
+    return arrived(made)
+
+
+def arrived(made: Submission) -> HttpResponse:
+    """On to the job; of an array or a set to all of it, since the page of one job shows one task."""
+    if made.job_id is None:
+        return redirect("submission", made.tenant.slug, made.pk)
+    is_group = not made.request.keys().isdisjoint({"array", "components"})
+    return redirect("job-tasks" if is_group else "job", made.tenant.slug, made.job_id)
 
 
 def _check(

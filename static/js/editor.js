@@ -43,7 +43,7 @@
           EditorView.cspNonce.of(here.nonce),
           parts.lineNumbers(), parts.history(), parts.drawSelection(), parts.bracketMatching(), parts.lintGutter(),
           parts.highlightActiveLine(), parts.syntaxHighlighting(colours(parts)), language.of(mode(area.value)),
-          parts.autocompletion({ override: [complete] }),
+          parts.autocompletion({ override: [complete], icons: false }),
           // Tab goes on to the next field, as everywhere else in the form; Ctrl-Enter submits it
           keymap.of([{ key: "Mod-Enter", run: submit }, ...parts.completionKeymap, ...parts.defaultKeymap, ...parts.historyKeymap]),
           EditorView.contentAttributes.of(names(area)), look(EditorView), listen, leave, write,
@@ -98,7 +98,7 @@
 
   function look(EditorView) {
     return EditorView.theme({
-      "&": { border: "1px solid var(--line-strong)", borderRadius: "var(--r)", backgroundColor: "var(--bg)", color: "var(--text)", fontSize: "13px" },
+      "&": { flex: "1", minWidth: "0", border: "1px solid var(--line-strong)", borderRadius: "var(--r)", backgroundColor: "var(--bg)", color: "var(--text)", fontSize: "13px" },
       "&.cm-focused": { outline: "2px solid var(--accent)", outlineOffset: "1px" },
       ".cm-scroller": { fontFamily: "var(--mono)", lineHeight: "20px", minHeight: "360px", maxHeight: "70vh" },
       ".cm-content": { caretColor: "var(--text)" },

@@ -138,11 +138,10 @@ def journey(portal: ReleasePortal, new_person: NewPerson, lab: SlurmLab, cluster
     own.goto(f"{home}jobs/new/")
     paste(rui, SCRIPT)
     own.get_by_role("button", name="Submit", exact=True).click()
-    own.wait_for_url(re.compile(r"/jobs/[0-9a-f-]{36}/$"))
+    own.wait_for_url(re.compile(r"/jobs/[0-9a-f-]{36}/tasks/$"))
     other.get_by_role("link", name="sweep").click(timeout=walk.MOVED)
 
     # both watch: eight run, the rest waits for GPUs, the first ends and gives its GPU to the next
-    own.get_by_role("link", name="All tasks").click()
     for page in (own, other):
         page.wait_for_url(re.compile("/tasks/$"))
         walk.mark(page)
@@ -174,7 +173,6 @@ def journey(portal: ReleasePortal, new_person: NewPerson, lab: SlurmLab, cluster
         outlast(other, lab, output)
 
     # the use of the finished one comes to its page
-    own.get_by_role("link", name="All tasks").click()
     cell(own, BURNS).click()
     walk.expect_state(own, "Completed")
     walk.mark(own)

@@ -175,6 +175,8 @@ def test_a_waiting_job_says_why_in_plain_words(client: Client, alice: User, clus
         ({"state": "FAILED", "exit_status": 1}, "exit code 1"),
         ({"state": "FAILED", "exit_status": 137}, "SIGKILL"),
         ({"state": "FAILED", "exit_status": 0, "exit_signal": 11}, "SIGSEGV"),
+        ({"state": "FAILED", "exit_signal": 11, "reason": "JobLaunchFailure"}, "SIGSEGV"),
+        ({"state": "FAILED", "exit_signal": 53, "reason": "JobLaunchFailure"}, "Slurm could not run it"),
         ({"state": "OUT_OF_MEMORY", "exit_status": 0}, "more memory than it had asked for"),
         ({"state": "TIMEOUT"}, "reached its time limit"),
         ({"state": "NODE_FAIL"}, "A node on which it ran failed"),
@@ -195,7 +197,8 @@ def test_each_outcome_is_named_with_advice(
 @case("U06")
 def test_all_memory_of_the_node_is_shown_as_that(client: Client, alice: User, cluster: Cluster) -> None:
     job = make_job(cluster, alice, memory_mib=0)
-    assert "all of the node per node" in get(sign_in(client, alice), f"/t/aurora-lab/jobs/{job.pk}/")
+    page = get(sign_in(client, alice), f"/t/aurora-lab/jobs/{job.pk}/")
+    assert ">all of the node<" in page
 
 
 def test_script_output_and_cancel_are_for_the_owner_and_admins(

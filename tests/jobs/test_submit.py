@@ -197,6 +197,32 @@ def test_check_shows_what_would_be_sent_and_sends_nothing(
     assert "first line" in part.content.decode()
 
 
+def test_the_line_that_asks_for_what_is_not_there_is_marked(
+    client: Client, slurm: FakeSlurm, alice: User, cluster: Cluster
+) -> None:
+    script = SCRIPT.replace("\n", "\n#SBATCH --partition=none\n", 1)
+    data = {"key": str(uuid.uuid4()), "script": script, "check": "1"}
+    page = sign_in(client, alice).post(address(cluster), data, headers={"HX-Request": "true"})
+    assert 'data-script-line="2">There is no partition none here' in page.content.decode()
+    status, page = press(client, cluster, script=script)
+    assert (status, slurm.submitted) == (400, [])
+    assert '<li class="is-error">#SBATCH --partition=none</li>' in page
+
+
+@pytest.mark.parametrize("more", ["#SBATCH --array=0-3", "#SBATCH hetjob"])
+def test_an_array_and_a_set_lead_to_all_of_it(
+    client: Client, slurm: FakeSlurm, alice: User, cluster: Cluster, more: str
+) -> None:
+    script = SCRIPT.replace("\n", f"\n{more}\n", 1)
+    status, where = press(sign_in(client, alice), cluster, script=script)
+    job = Job.objects.get()
+    assert (status, where) == (302, f"/t/aurora-lab/jobs/{job.pk}/tasks/")
+    page = client.get(where)
+    assert page.status_code == 200
+    assert f"?from={Submission.objects.get().pk}" in page.content.decode()  # submit again with changes
+    assert f"/jobs/{job.pk}/notify/" in page.content.decode()
+
+
 @case("U10")
 def test_a_second_press_of_the_same_form_shows_the_first_ones_job(
     client: Client, slurm: FakeSlurm, alice: User, cluster: Cluster

@@ -176,10 +176,13 @@ def test_a_template_that_the_cluster_does_not_take_leads_to_the_form(
     cluster.partitions.update(max_time_minutes=1)
     sign_in(client, owner)
     sent = {"cluster": str(cluster.pk), "template": "progress", "key": str(uuid.uuid4())}
-    answer = client.post("/t/aurora-lab/jobs/quick/", sent, follow=True)
-    assert answer.status_code == 200
-    assert "Nothing was submitted" in answer.content.decode()
-    assert escape("STEPS = int") in answer.content.decode()
+    answer = client.post("/t/aurora-lab/jobs/quick/", sent)
+    assert answer.status_code == 400
+    page = answer.content.decode()
+    assert "Nothing was submitted" in page
+    assert escape("STEPS = int") in page
+    assert f'action="/t/aurora-lab/clusters/{cluster.pk}/jobs/new/"' in page
+    assert sent["key"] not in page  # a second press is a submit of its own
     assert not Submission.objects.exists()
 
 
