@@ -5,23 +5,20 @@ from __future__ import annotations
 import datetime as dt
 from concurrent.futures import Executor
 from dataclasses import dataclass
-from itertools import chain
 from typing import Final
 
 from django.db import transaction
 
 from clusters.clients.slurmrest.gateway import SlurmGateway
-from clusters.clients.slurmrest.models import Diag, JobRecord
+from clusters.clients.slurmrest.models import Diag
 from clusters.models import IdentityKind, SlurmEndpoint, SlurmIdentity
 from clusters.services import observation
 from jobs import live, outside
-from jobs.models import ACTIVE_STATES, Job
-from jobs.observer import pace, singles, whole
+from jobs.observer import whole
+from jobs.observer.by_ids import by_ids
 from jobs.observer.by_list import by_list
 from jobs.observer.inventory import read_inventory, save_inventory
 from jobs.observer.partitions import save_partitions
-from jobs.observer.resolve import resolve_submissions
-from jobs.observer.rows import save_records
 from jobs.observer.sources import CONSOLE, LIST, SINGLE, STATES, Memory, may_list
 from portal.lib import clock
 from portal.lib.errors import OutsideError
@@ -29,8 +26,6 @@ from tenants.live.topics import publish
 
 __all__ = ["CONSOLE", "LIST", "SINGLE", "STATES", "Memory", "Seen", "look"]
 
-MOST_SINGLE: Final = 1_000  # jobs asked for one by one in one look
-FEW_SINGLE: Final = 200  # of those that nobody looks at, where another source knows the queue as a whole
 NODES_EVERY: Final = dt.timedelta(seconds=10)
 PARTITIONS_EVERY: Final = dt.timedelta(seconds=60)
 
@@ -61,7 +56,8 @@ def look(endpoint: SlurmEndpoint, memory: Memory, background: Executor | None = 
             memory.whole.lines.clear()  # what it knew is older than the rows
         else:
             memory.listed.clear()
-            changed = _single_jobs(endpoint, memory, gateway, started)
+            is_known = whole.source_of(memory, started) != SINGLE
+            changed = by_ids(endpoint.cluster, memory, gateway, started, is_known=is_known)
             whole.start_if_due(endpoint, observer, memory, diag, background)
             source = whole.source_of(memory, started)
             if source != SINGLE:
@@ -79,27 +75,6 @@ def _diag(gateway: SlurmGateway, endpoint: SlurmEndpoint, memory: Memory) -> Dia
         raise
     memory.note_answer(was_silent=endpoint.unreachable_since is not None)
     return diag
-
-
-def _single_jobs(
-    endpoint: SlurmEndpoint, memory: Memory, gateway: SlurmGateway, started: dt.datetime
-) -> bool:
-    """Jobs whose pages are open, then the newest that were submitted here; a missing one is not gone."""
-    cluster_id = endpoint.cluster_id
-    most = MOST_SINGLE if whole.source_of(memory, started) == SINGLE else FEW_SINGLE
-    own = Job.objects.filter(cluster_id=cluster_id, state__in=ACTIVE_STATES, owner__isnull=False)
-    newest = own.order_by("-submit_time").values_list("slurm_job_id", flat=True)[:most]
-    watched = pace.watched_jobs(cluster_id)
-    open_pages = Job.objects.filter(
-        cluster_id=cluster_id, state__in=ACTIVE_STATES, slurm_job_id__in=watched
-    ).values_list("slurm_job_id", flat=True)
-    records: list[JobRecord] = []
-    for _, found in singles.ask(gateway, chain(open_pages, newest)):
-        records += found
-    changes = save_records(endpoint.cluster, records, looked_at=started)
-    memory.whole.note_changed(row.slurm_job_id for row in changes.rows)
-    resolve_submissions(endpoint.cluster, looked_at=started, complete=False)
-    return bool(changes.rows)
 
 
 def _look_at_nodes(

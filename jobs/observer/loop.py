@@ -151,7 +151,7 @@ def claim(endpoint_id: int) -> Claim | None:
 
 
 def release(claimed: Claim, after: dt.timedelta, *, rest: dt.timedelta = dt.timedelta(0)) -> None:
-    """Give the lease back. Who asked for a look meanwhile moved `next_observe_at`: it comes after the rest."""
+    """Give the lease back. Who asked meanwhile moved `next_observe_at`: that look comes after the rest."""
     now = clock.now()
     is_guarded = When(next_observe_at=claimed.guard, then=now + after)
     SlurmEndpoint.objects.filter(pk=claimed.endpoint_id, lease_until=claimed.guard).update(

@@ -82,6 +82,7 @@ class Memory:
     records: int | None = None  # how many the last list, or the last pass over the whole queue, had
     bound: int = 0  # what diag counted then
     full_at: dt.datetime | None = None
+    asked: dict[int, int] = field(default_factory=dict)  # by job: in which look it was asked for by its id
     nodes_at: dt.datetime | None = None
     node_names: frozenset[str] = frozenset()  # as last listed
     partitions_at: dt.datetime | None = None

@@ -13,7 +13,7 @@ from clusters.clients.slurmrest import errors
 from clusters.clients.slurmrest.models import ExitCode, JobRecord
 from clusters.models import Cluster, SlurmEndpoint
 from jobs.models import Job, JobEvent
-from jobs.observer import by_lines, pace, rows, sources
+from jobs.observer import by_ids, by_lines, pace, rows, sources
 from jobs.observer.look import CONSOLE, LIST, SINGLE, STATES, Memory, look
 from portal.lib import clock
 from portal.lib.http import NoAnswer
@@ -164,8 +164,8 @@ def test_watched_jobs_are_asked_for_at_every_look_and_the_rest_is_bounded(
             slurm_job_id=number,
             submit_time=START + dt.timedelta(seconds=number),
         )
-    monkeypatch.setattr("jobs.observer.look.FEW_SINGLE", 3)
-    monkeypatch.setattr("jobs.observer.look.MOST_SINGLE", 5)
+    monkeypatch.setattr(by_ids, "FEW_OTHERS", 3)
+    monkeypatch.setattr(by_ids, "SOME_OTHERS", 5)
     pace.note_watched_job(queue.cluster.pk, 2)
     queue.console.fault = errors.NotReachable()
     queue.look(lines=False)
@@ -187,6 +187,27 @@ def test_watched_jobs_are_asked_for_at_every_look_and_the_rest_is_bounded(
     queue.slurm.asked.clear()
     queue.look(after=120)
     assert 2 not in queue.slurm.asked, "nobody looks at it any more"
+
+
+@case("U16")
+def test_many_different_open_pages_cost_no_more_and_each_has_its_turn(
+    queue: Queue, alice: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    numbers = range(1, 31)
+    for number in numbers:
+        make_job(queue.cluster, alice, slurm_job_id=number)
+        pace.note_watched_job(queue.cluster.pk, number)
+    monkeypatch.setattr(by_ids, "MOST_WATCHED", 12)
+    monkeypatch.setattr(by_ids, "SOME_OTHERS", 0)
+    queue.console.fault = errors.NotReachable()
+    looks = []
+    for _ in range(6):
+        queue.slurm.asked.clear()
+        queue.look(after=3, lines=False)
+        looks.append(set(queue.slurm.asked))
+    assert [len(asked) for asked in looks] == [12] * 6
+    for first in range(4):
+        assert set.union(*looks[first : first + 3]) == set(numbers), "within three looks"
 
 
 def test_single_jobs_prove_nothing_of_others_without_a_console(
