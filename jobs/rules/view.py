@@ -5,9 +5,9 @@ from __future__ import annotations
 import datetime as dt
 import time
 import uuid
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import msgspec
@@ -41,6 +41,18 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 @dataclass(frozen=True, slots=True)
+class OpenJobs:
+    """Jobs that wait or that run, as last seen: so many of one member in one account, QOS and partition."""
+
+    account: str
+    qos: str
+    partition: str
+    is_mine: bool
+    is_running: bool
+    tasks: int
+
+
+@dataclass(frozen=True, slots=True)
 class RulesView:
     """All QOS and accounts, and what holds for one user."""
 
@@ -52,7 +64,7 @@ class RulesView:
     max_array_size: int | None = None
     used: Mapping[tuple[str, str], Mapping[str, int]] | None = None  # minutes, by account and user
     release: tuple[int, ...] = ()
-    open_jobs: Callable[[], Mapping[tuple[str, str], int]] = field(default=dict)  # by account and QOS
+    open_jobs: Callable[[], Sequence[OpenJobs]] = tuple  # of everybody
 
     def holds_to(self, what: str) -> bool | None:
         """Whether Slurm refuses or keeps back what is against this; None where that is not known."""
@@ -117,7 +129,7 @@ def rules_of(cluster: Cluster, user: str) -> RulesView | None:
         max_array_size=row.max_array_size,
         used=used_of(row),
         release=_release(cluster),
-        open_jobs=lambda: _open_jobs(cluster, user),
+        open_jobs=cache(lambda: _open_jobs(cluster, user)),
     )
 
 
@@ -164,8 +176,12 @@ def _release(cluster: Cluster) -> tuple[int, ...]:
     return Target.of(*found).release if found else ()
 
 
-def _open_jobs(cluster: Cluster, user: str) -> Mapping[tuple[str, str], int]:
-    """Tasks of the user that wait or run, by account and QOS, as last seen."""
-    rows = Job.objects.filter(cluster=cluster, user_name=user, state__in=WAITS_OR_RUNS).order_by()
-    counted = rows.values_list("account", "qos").annotate(tasks=Sum("task_count"))
-    return Counter({(account, qos): tasks for account, qos, tasks in counted})
+def _open_jobs(cluster: Cluster, user: str) -> tuple[OpenJobs, ...]:
+    """In tasks; those that are suspended keep their place among the running ones."""
+    rows = Job.objects.filter(cluster=cluster, state__in=WAITS_OR_RUNS).order_by()
+    named = ("account", "qos", "partition", "user_name", "state")
+    counted = rows.values_list(*named).annotate(tasks=Sum("task_count"))
+    return tuple(
+        OpenJobs(account, qos, partition, name == user, state != JobState.PENDING, tasks)
+        for account, qos, partition, name, state, tasks in counted
+    )

@@ -15,7 +15,7 @@ from clusters.models import SlurmEndpoint
 from clusters.services import observation
 from jobs.observer.partitions import save_partitions
 from jobs.rules import saving
-from jobs.rules.view import RulesView, rules_of
+from jobs.rules.view import OpenJobs, RulesView, rules_of
 from jobs.services import requests
 from jobs.services.capacity import ClusterView, view_of
 from jobs.services.drafts import Draft, DraftRefused, Typed, read_draft
@@ -31,7 +31,7 @@ SCRIPT = "#!/bin/sh\nexit 0\n"
 CLOSED = "AccountNotAllowed"  # at first, until the scheduler has looked: PartitionConfig
 HELD = frozenset({"associations", "limits", "qos"})
 BOOKS = """\
-add qos brief,strict,few,capped,wide,free,stranger,limited
+add qos brief,strict,few,capped,wide,free,stranger,limited,full,shut,alone
 modify qos brief set maxwall=01:00:00
 modify qos strict set maxtresperjob=cpu=3 maxtrespu=gres/gpu=2 flags=DenyOnLimit
 modify qos few set maxsubmitjobspu=2
@@ -42,7 +42,17 @@ modify qos limited set maxtrespu=gres/gpu=2
 add account other Cluster={cluster}
 add account below Cluster={cluster} parent=research
 add user {member} Account=below Cluster={cluster}
-modify user {member} where account=research set qos+=brief,strict,few,capped,wide,free
+add user {other} Account=below Cluster={cluster}
+add account spent Cluster={cluster}
+add user {member} Account=spent Cluster={cluster}
+modify account below set grpsubmitjobs=4 grpwall=30
+modify account spent set grpwall=0
+modify qos full set grpsubmitjobs=1
+modify qos shut set grpjobs=0
+modify qos alone set maxsubmitjobsperaccount=1
+modify user {other} where account=below set qos+=full,alone
+modify user {member} where account=below set qos+=full,alone
+modify user {member} where account=research set qos+=brief,strict,few,capped,wide,free,shut
 modify account research set grptres=gres/gpu=4 maxwall=600 grptresmins=gres/gpu=6000
 """
 # field that the check names, and Slurm's code (it refuses) or reason (it never starts)
@@ -69,7 +79,12 @@ REFUSED: list[tuple[dict[str, str], str, int | str]] = [
     ({"partition": "closed"}, "partition", CLOSED),
     ({"partition": "denied"}, "partition", CLOSED),
     ({"partition": "limited", "gpus": "3"}, "gpus", "QOSMaxGRESPerUser"),
+    ({"account": "below", "array": "0-3"}, "array", 2050),  # of another member's job and these
+    ({"account": "below", "qos": "alone"}, "qos", 2050),
+    ({"account": "spent"}, "account", "AssocGrpWallLimit"),
+    ({"qos": "shut"}, "qos", "QOSGrpJobsLimit"),
 ]
+OTHERS = ("--hold", "--account=below", "--qos=alone")  # a job of somebody else that waits meanwhile
 TAKEN: list[dict[str, str]] = [
     {},
     {"account": "RESEARCH", "qos": "BRIEF", "time_limit_minutes": "60"},
@@ -81,7 +96,7 @@ TAKEN: list[dict[str, str]] = [
     {"qos": "free", "partition": "short", "time_limit_minutes": "20"},
     {"time_limit_minutes": "600", "gpus": "4"},
     {"partition": "limited", "gpus": "2"},
-    {"account": "below"},
+    {"account": "below", "time_limit_minutes": "31"},  # more than all may run together: it begins
 ]
 
 
@@ -112,8 +127,8 @@ def seen_in(lab: SlurmLab, member: str) -> tuple[ClusterView, RulesView]:
 
 def keep_accounts(lab: SlurmLab) -> str:
     """Accounts, QOS and a member in them; what slurmctld knows of them too."""
-    member = lab.members[0].name
-    text = BOOKS.format(cluster=lab.name, member=member)
+    member, other = (account.name for account in lab.members[:2])
+    text = BOOKS.format(cluster=lab.name, member=member, other=other)
     lab.run(["sacctmgr", "--immediate", "--quiet"], text=text)
     lab.command("scontrol", "update", "PartitionName=limited", "QOS=limited")
 
@@ -140,8 +155,16 @@ def send(lab: SlurmLab, draft: Draft) -> JobId | int:
 )
 def test_check_and_slurm_agree(release: str, strict_release: Callable[[str], SlurmLab]) -> None:
     lab = strict_release(release)
-    view, rules = seen_in(lab, keep_accounts(lab))
+    member = keep_accounts(lab)
+    others = lab.run(
+        ["sbatch", "--parsable", *OTHERS, "--wrap=true"], member=1, cwd=lab.home(1)
+    ).stdout.strip()
+    view, rules = seen_in(lab, member)
+    there = OpenJobs("below", "alone", "debug", is_mine=False, is_running=False, tasks=1)
+    rules = dataclasses.replace(rules, open_jobs=lambda: [there])
     cases = [*REFUSED, _below(release)]
+    if release != "bookworm":  # v0.0.38 does not tell this limit
+        cases.append(({"account": "below", "qos": "full", "array": "0-1"}, "array", 2050))
     waiting: dict[int, str] = {}
     for fields, field, expected in cases:
         typed = Typed(fields=fields, script=SCRIPT)
@@ -176,7 +199,7 @@ def test_check_and_slurm_agree(release: str, strict_release: Callable[[str], Slu
     except AssertionError as error:
         raise AssertionError(left) from error
     finally:
-        lab.command("scancel", *map(str, waiting))
+        lab.command("scancel", others, *map(str, waiting))
 
 
 def _unsettled(

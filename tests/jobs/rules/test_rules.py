@@ -237,6 +237,81 @@ def test_jobs_that_wait_and_run_count(cluster: Cluster, view: ClusterView, alice
     assert against(view, make_rules(cluster, name), qos="high") == {}
 
 
+@pytest.mark.parametrize(
+    ("bounds", "qos", "fields", "field", "told"),
+    [
+        ({"all_submitted": 4}, {}, {"account": "vision", "array": "0-1"}, "array", "all together have 3"),
+        ({"all_submitted": 2}, {}, {"account": "vision"}, "account", "all together have 3"),
+        ({}, {"all_submitted": 3}, {"qos": "high"}, "qos", "all together have 3"),
+        ({}, {"account_submitted": 2}, {"qos": "high"}, "qos", "all together have 2"),
+        ({"all_running": 0}, {}, {"account": "vision"}, "account", "Account research lets no job run."),
+        ({"all_wall_minutes": 0}, {}, {}, "account", "Account research lets no job run."),
+        ({}, {"all_wall_minutes": 0}, {"qos": "high"}, "qos", "QOS high lets no job run."),
+    ],
+)
+def test_limits_of_groups_count_everybodys_jobs(
+    cluster: Cluster,
+    view: ClusterView,
+    alice: User,
+    bounds: dict[str, int],
+    qos: dict[str, int],
+    fields: dict[str, str],
+    field: str,
+    told: str,
+) -> None:
+    three_open(cluster, alice)
+    rules = make_rules(
+        cluster,
+        USER,
+        bounds=Bounds(**bounds),
+        qos=(Qos(name="normal"), Qos(name="high", bounds=Bounds(**qos))),
+    )
+    assert told in against(view, rules, **fields)[field]
+
+
+@pytest.mark.parametrize(
+    ("bounds", "qos", "fields", "told"),
+    [
+        ({"all_submitted": 4}, {}, {"account": "vision"}, ""),
+        ({"all_submitted": 1}, {"all_submitted": 9}, {"qos": "high"}, ""),  # what a QOS sets counts alone
+        ({"all_running": 1}, {}, {}, "Account research allows at most 1 running at once"),
+        ({"all_running": 2}, {}, {}, ""),
+        ({"all_wall_minutes": 60}, {}, {"time_limit_minutes": "60"}, ""),
+        (
+            {"all_wall_minutes": 60},
+            {},
+            {"time_limit_minutes": "61"},
+            "Account research allows 1:00:00 (d-hh:mm:ss) of all jobs together",
+        ),
+    ],
+)
+def test_what_only_delays_is_a_warning(
+    cluster: Cluster,
+    view: ClusterView,
+    alice: User,
+    bounds: dict[str, int],
+    qos: dict[str, int],
+    fields: dict[str, str],
+    told: str,
+) -> None:
+    three_open(cluster, alice)
+    rules = make_rules(
+        cluster,
+        USER,
+        bounds=Bounds(**bounds),
+        qos=(Qos(name="normal"), Qos(name="high", bounds=Bounds(**qos))),
+    )
+    notes = " ".join(map(str, read_draft(typed(**fields), view, rules).notes))
+    assert told in notes if told else not notes
+
+
+def three_open(cluster: Cluster, other: User) -> None:
+    """Of somebody else: one that runs in research, one that waits there and one in vision below it."""
+    make_job(cluster, other, state="RUNNING", qos="high", account="research")
+    make_job(cluster, other, state="PENDING", qos="high", account="research")
+    make_job(cluster, other, state="PENDING", qos="high", account="vision")
+
+
 def test_a_budget_says_what_is_left_and_warns_before_it_is_used_up(
     cluster: Cluster, view: ClusterView
 ) -> None:
