@@ -14,7 +14,7 @@ from jobs.rules import words
 from jobs.rules.checks import Asked, Finding
 from jobs.rules.counts import counts, wall_of_all
 from jobs.rules.demand import Demand
-from jobs.rules.sources import Source, for_a_job, sources_of, that_set
+from jobs.rules.sources import Source, for_a_job, sources_of, that_count
 from jobs.rules.view import RulesView
 from jobs.services.capacity import PartitionView
 from portal.lib.types import Words
@@ -83,7 +83,7 @@ def _too_much(
     scope: Words,
 ) -> Iterator[Finding]:
     for name, count in wanted.items():
-        for source in that_set(sources, lambda one, name=name: name in pick(one)):
+        for source in that_count(sources, name, pick):
             most = pick(source.bounds)[name]
             if count > most:
                 told = format_lazy(
@@ -120,7 +120,7 @@ def _minutes(
         return
     wanted = {name: count * limit for name, count in demand.amounts.items()}
     for name, asks in wanted.items():
-        for source in that_set(for_a_job(sources), lambda one, name=name: name in one.minutes_per_job):
+        for source in that_count(for_a_job(sources), name, lambda one: one.minutes_per_job):
             most = source.bounds.minutes_per_job[name]
             if asks > most:
                 told = format_lazy(

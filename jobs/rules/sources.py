@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from django.utils.text import format_lazy
 from django.utils.translation import gettext_lazy as _
 
-from clusters.clients.slurmrest.rules import OVER_PARTITION, Bounds
+from clusters.clients.slurmrest.rules import OVER_PARTITION, Amounts, Bounds
 from jobs.rules.checks import Asked
 from jobs.rules.view import OpenJobs, Rule, RulesView
 from jobs.services.capacity import PartitionView
@@ -66,3 +66,8 @@ def that_set(sources: Sequence[Source], is_set: Callable[[Bounds], bool]) -> Ite
             yield source
             if source.qos:
                 return
+
+
+def that_count(sources: Sequence[Source], name: str, pick: Callable[[Bounds], Amounts]) -> Iterator[Source]:
+    """The same of a limit that is set for each resource."""
+    return that_set(sources, lambda bounds: name in pick(bounds))

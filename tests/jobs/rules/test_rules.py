@@ -10,7 +10,7 @@ import pytest
 from django.test import Client
 
 from clusters.clients.slurmrest import errors
-from clusters.clients.slurmrest.rules import Bounds, Qos, Share
+from clusters.clients.slurmrest.rules import NO_BOUNDS, Bounds, Qos, Share
 from clusters.models import Cluster
 from jobs.history import reading
 from jobs.history.models import HistoryCursor
@@ -240,21 +240,33 @@ def test_jobs_that_wait_and_run_count(cluster: Cluster, view: ClusterView, alice
 @pytest.mark.parametrize(
     ("bounds", "qos", "fields", "field", "told"),
     [
-        ({"all_submitted": 4}, {}, {"account": "vision", "array": "0-1"}, "array", "all together have 3"),
-        ({"all_submitted": 2}, {}, {"account": "vision"}, "account", "all together have 3"),
-        ({}, {"all_submitted": 3}, {"qos": "high"}, "qos", "all together have 3"),
-        ({}, {"account_submitted": 2}, {"qos": "high"}, "qos", "all together have 2"),
-        ({"all_running": 0}, {}, {"account": "vision"}, "account", "Account research lets no job run."),
-        ({"all_wall_minutes": 0}, {}, {}, "account", "Account research lets no job run."),
-        ({}, {"all_wall_minutes": 0}, {"qos": "high"}, "qos", "QOS high lets no job run."),
+        (
+            Bounds(all_submitted=4),
+            NO_BOUNDS,
+            {"account": "vision", "array": "0-1"},
+            "array",
+            "all together have 3",
+        ),
+        (Bounds(all_submitted=2), NO_BOUNDS, {"account": "vision"}, "account", "all together have 3"),
+        (NO_BOUNDS, Bounds(all_submitted=3), {"qos": "high"}, "qos", "all together have 3"),
+        (NO_BOUNDS, Bounds(account_submitted=2), {"qos": "high"}, "qos", "all together have 2"),
+        (
+            Bounds(all_running=0),
+            NO_BOUNDS,
+            {"account": "vision"},
+            "account",
+            "Account research lets no job run.",
+        ),
+        (Bounds(all_wall_minutes=0), NO_BOUNDS, {}, "account", "Account research lets no job run."),
+        (NO_BOUNDS, Bounds(all_wall_minutes=0), {"qos": "high"}, "qos", "QOS high lets no job run."),
     ],
 )
 def test_limits_of_groups_count_everybodys_jobs(
     cluster: Cluster,
     view: ClusterView,
     alice: User,
-    bounds: dict[str, int],
-    qos: dict[str, int],
+    bounds: Bounds,
+    qos: Bounds,
     fields: dict[str, str],
     field: str,
     told: str,
@@ -263,8 +275,8 @@ def test_limits_of_groups_count_everybodys_jobs(
     rules = make_rules(
         cluster,
         USER,
-        bounds=Bounds(**bounds),
-        qos=(Qos(name="normal"), Qos(name="high", bounds=Bounds(**qos))),
+        bounds=bounds,
+        qos=(Qos(name="normal"), Qos(name="high", bounds=qos)),
     )
     assert told in against(view, rules, **fields)[field]
 
@@ -272,14 +284,19 @@ def test_limits_of_groups_count_everybodys_jobs(
 @pytest.mark.parametrize(
     ("bounds", "qos", "fields", "told"),
     [
-        ({"all_submitted": 4}, {}, {"account": "vision"}, ""),
-        ({"all_submitted": 1}, {"all_submitted": 9}, {"qos": "high"}, ""),  # what a QOS sets counts alone
-        ({"all_running": 1}, {}, {}, "Account research allows at most 1 running at once"),
-        ({"all_running": 2}, {}, {}, ""),
-        ({"all_wall_minutes": 60}, {}, {"time_limit_minutes": "60"}, ""),
+        (Bounds(all_submitted=4), NO_BOUNDS, {"account": "vision"}, ""),
         (
-            {"all_wall_minutes": 60},
-            {},
+            Bounds(all_submitted=1),
+            Bounds(all_submitted=9),
+            {"qos": "high"},
+            "",
+        ),  # what a QOS sets counts alone
+        (Bounds(all_running=1), NO_BOUNDS, {}, "Account research allows at most 1 running at once"),
+        (Bounds(all_running=2), NO_BOUNDS, {}, ""),
+        (Bounds(all_wall_minutes=60), NO_BOUNDS, {"time_limit_minutes": "60"}, ""),
+        (
+            Bounds(all_wall_minutes=60),
+            NO_BOUNDS,
             {"time_limit_minutes": "61"},
             "Account research allows 1:00:00 (d-hh:mm:ss) of all jobs together",
         ),
@@ -289,8 +306,8 @@ def test_what_only_delays_is_a_warning(
     cluster: Cluster,
     view: ClusterView,
     alice: User,
-    bounds: dict[str, int],
-    qos: dict[str, int],
+    bounds: Bounds,
+    qos: Bounds,
     fields: dict[str, str],
     told: str,
 ) -> None:
@@ -298,8 +315,8 @@ def test_what_only_delays_is_a_warning(
     rules = make_rules(
         cluster,
         USER,
-        bounds=Bounds(**bounds),
-        qos=(Qos(name="normal"), Qos(name="high", bounds=Bounds(**qos))),
+        bounds=bounds,
+        qos=(Qos(name="normal"), Qos(name="high", bounds=qos)),
     )
     notes = " ".join(map(str, read_draft(typed(**fields), view, rules).notes))
     assert told in notes if told else not notes
