@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from clusters.clients.slurmrest.client import RestGateway
 from tests.contract.slurmrest import lab
 from tests.contract.slurmrest.places import RELEASES
 
@@ -30,3 +31,10 @@ def beta() -> Iterator[lab.SlurmLab]:
     """Another tenant's, of Debian 12's Slurm."""
     with lab.slurm_lab(members=1) as cluster:
         yield cluster
+
+
+@pytest.fixture
+def speakers(alpha: lab.SlurmLab) -> Iterator[list[tuple[str, RestGateway]]]:
+    """A gateway of each version, and no job left afterwards."""
+    yield [(version, alpha.gateway(version=version)) for version in alpha.versions]
+    alpha.run(["scancel", "--user", alpha.members[0].name])

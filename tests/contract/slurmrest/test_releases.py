@@ -11,32 +11,13 @@ from clusters.clients.slurmrest import errors, versions
 from clusters.clients.slurmrest.changes import CannotAsk, JobChanges
 from clusters.clients.slurmrest.client import RestGateway
 from clusters.clients.slurmrest.listings import JobState
-from clusters.clients.slurmrest.models import UNLIMITED, ExitCode, GpuRequest, JobId, JobRecord, SubmitRequest
-from portal.lib.types import JSONDict
+from clusters.clients.slurmrest.models import UNLIMITED, GpuRequest, JobId, JobRecord, SubmitRequest
 from tests.cases import case
 from tests.contract.slurmrest import books
+from tests.contract.slurmrest.asking import SLEEP, held, one
 from tests.contract.slurmrest.lab import GPUS, NODES, SlurmLab, slurm_lab, until
 
 pytestmark = pytest.mark.slow
-SLEEP = "#!/bin/sh\nexec sleep 300\n"
-
-
-@pytest.fixture
-def speakers(alpha: SlurmLab) -> Iterator[list[tuple[str, RestGateway]]]:
-    """A gateway of each version, and no job left afterwards."""
-    yield [(version, alpha.gateway(version=version)) for version in alpha.versions]
-    alpha.run(["scancel", "--user", alpha.members[0].name])
-
-
-def held(lab: SlurmLab, gateway: RestGateway, **facts: object) -> JobId:
-    """A job that waits."""
-    given: JSONDict = {"environment": {"PATH": "/usr/bin:/bin"}, "hold": True, **facts}
-    return gateway.submit(SubmitRequest(script=SLEEP, working_directory=str(lab.home()), **given)).job_id
-
-
-def one(gateway: RestGateway, job_id: int) -> JobRecord:
-    (job,) = gateway.job(job_id)
-    return job
 
 
 def shown(lab: SlurmLab, job_id: int, field: str) -> str:
@@ -64,38 +45,6 @@ def test_looks_say_the_same_in_every_version(
         assert gateway.job(99_999_999) == ()
         if gateway.lists_states:
             assert JobState(number=job, state="PENDING") in gateway.states()
-
-
-@case("U13")
-def test_what_is_not_set_or_has_no_end_is_told_in_every_version(
-    alpha: SlurmLab, speakers: list[tuple[str, RestGateway]]
-) -> None:
-    job = held(alpha, speakers[0][1], time_limit_minutes=UNLIMITED)
-    for version, gateway in speakers:
-        found = one(gateway, job)
-        assert (found.time_limit, found.start_time, found.exit_code) == (UNLIMITED, None, None), version
-        assert (found.array_job_id, found.array_task_id, found.het_job_id) == (None, None, None)
-        assert (found.memory_per_node, found.memory_per_cpu) == (None, 100)
-        assert gateway.partitions()[1].max_nodes == UNLIMITED
-
-
-@case("U20")
-def test_gpus_of_a_busy_node_and_of_a_drained_one(
-    alpha: SlurmLab, speakers: list[tuple[str, RestGateway]]
-) -> None:
-    node, newest = f"{alpha.name}-n1", speakers[0][1]
-    job = held(alpha, newest, hold=False, nodelist=node, gpus=GpuRequest(count=2, model="a100"))
-    until(lambda: one(newest, job).state == "RUNNING", what="it runs")
-    alpha.command("scontrol", "update", f"NodeName={node}", "State=DRAIN", "Reason=a test")
-    try:
-        for version, gateway in speakers:
-            drained, other = gateway.nodes()
-            assert (drained.gpus.total, drained.gpus_available, drained.gpus_free) == (GPUS, 0, 0), version
-            assert drained.gpus_allocated.by_model == (("a100", 2),)
-            assert (other.gpus.total, other.gpus_available, other.gpus_free) == (GPUS, GPUS, GPUS)
-            assert one(gateway, job).gpus.by_model == (("a100", 2),)
-    finally:
-        alpha.command("scontrol", "update", f"NodeName={node}", "State=RESUME")
 
 
 def test_unchanged_is_told_in_every_version(alpha: SlurmLab, speakers: list[tuple[str, RestGateway]]) -> None:
@@ -158,18 +107,10 @@ CHANGES: list[tuple[JobChanges, str, str]] = [
 ]
 
 
-RICH = """\
-Licenses=matlab:4
-PreemptType=preempt/partition_prio
-PreemptMode=CANCEL
-PartitionName=urgent Nodes=ALL DefaultTime=10 PriorityTier=10 State=UP
-"""
-
-
 @pytest.fixture(scope="module")
 def rich(request: pytest.FixtureRequest, alpha: SlurmLab) -> Iterator[SlurmLab]:
-    """A cluster with licenses, a reservation, and a partition to which the others give way."""
-    with slurm_lab(members=1, release=alpha.release, more=RICH) as lab:
+    """A cluster with licenses and a reservation."""
+    with slurm_lab(members=1, release=alpha.release, more="Licenses=matlab:4\n") as lab:
         facts = ["ReservationName=maint", "StartTime=now+60minutes", "Duration=120", "Flags=IGNORE_JOBS"]
         nodes, users = f"Nodes={lab.name}-n1", f"Users={lab.members[0].name}"
         lab.command("scontrol", "create", "reservation", *facts, nodes, users)
@@ -239,40 +180,6 @@ def test_refused_changes(alpha: SlurmLab, speakers: list[tuple[str, RestGateway]
         with pytest.raises(errors.SlurmRefused) as caught:
             gateway.update(str(job), JobChanges(comment="late"))
         assert caught.value.code == 2084
-
-
-@case("U15")
-def test_ends_that_nobody_asked_for_are_told_in_every_version(rich: SlurmLab) -> None:
-    gateway, node = rich.gateway(), f"{rich.name}-n1"
-    home, path = str(rich.home()), {"PATH": "/usr/bin:/bin"}
-
-    def running(**facts: object) -> JobId:
-        job = held(rich, gateway, hold=False, nodelist=node, **facts)
-        until(lambda: one(gateway, job).state == "RUNNING", what="it runs")
-        return job
-
-    failed = gateway.submit(
-        SubmitRequest(script="#!/bin/sh\nexit 3\n", environment=path, working_directory=home)
-    ).job_id
-    until(lambda: one(gateway, failed).is_finished, what="it has ended")
-    lost, back = running(requeue=False), running(requeue=True)
-    rich.command("scontrol", "update", f"NodeName={node}", "State=DOWN", "Reason=a test")
-    try:
-        for version in rich.versions:
-            told = rich.gateway(version=version)
-            assert (one(told, failed).state, one(told, failed).exit_code) == ("FAILED", ExitCode(status=3))
-            assert one(told, lost).state == "NODE_FAIL", version
-            assert (one(told, back).state, one(told, back).restarts) == ("PENDING", 1)
-    finally:
-        rich.command("scontrol", "update", f"NodeName={node}", "State=RESUME")
-    until(lambda: not one(gateway, back).flags, what="it waits again")
-    gateway.cancel(str(back))
-    least = running()
-    urgent = held(rich, gateway, hold=False, nodelist=node, partition="urgent", sharing="exclusive")
-    until(lambda: one(gateway, least).is_finished, what="it gives way")
-    for version in rich.versions:
-        assert one(rich.gateway(version=version), least).state == "PREEMPTED", version
-    gateway.cancel(str(urgent))
 
 
 @case("U12")
