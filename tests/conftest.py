@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+
 import pytest
 from django.conf import settings
 from django.db import connection
@@ -26,6 +28,11 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """In the order in which they are handed out; last, so that no other plugin changes it."""
     groups.arrange(items)
+
+
+def pytest_collection_finish() -> None:
+    """Thousands of tests stay for good: let no collection of garbage walk through them again."""
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")

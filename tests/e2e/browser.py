@@ -96,6 +96,7 @@ def person(browser: Browser, portal: str, *, javascript: bool = True, width: int
         base_url=portal,
         locale="en-GB",
         timezone_id="UTC",
+        reduced_motion="reduce",  # without a graphics card each frame of a turning icon costs the processor
     )
     context.set_default_timeout(DEADLINE)
     context.set_default_navigation_timeout(2 * DEADLINE)
