@@ -30,9 +30,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     groups.arrange(items)
 
 
+def pytest_collection() -> None:
+    """All that comes now stays for good, thousands of tests: let no collection of garbage walk through it."""
+    gc.disable()
+
+
 def pytest_collection_finish() -> None:
-    """Thousands of tests stay for good: let no collection of garbage walk through them again."""
+    """Nor later."""
     gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture(scope="session")
