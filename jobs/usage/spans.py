@@ -85,9 +85,9 @@ class SpanForm(forms.Form):
 
 
 def read(data: QueryDict) -> tuple[SpanForm, Span]:
-    """The form, and the days that it holds; the default where it is wrong or empty."""
+    """The form, filled with the days that are shown, and these; the default where it is wrong or empty."""
     form = SpanForm(data)
     if not form.is_valid():
         return form, default()
     span, _trouble = checked(form.cleaned_data.get("since"), form.cleaned_data.get("until"))
-    return form, span
+    return SpanForm({"since": span.first, "until": span.last}), span

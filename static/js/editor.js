@@ -5,6 +5,8 @@
   const here = document.currentScript;
   const told = document.getElementById("sbatch-options");
   const options = told ? JSON.parse(told.textContent) : [];
+  // offered first: what most scripts ask for
+  const COMMON = ["gpus-per-node", "gpus", "time", "nodes", "ntasks", "cpus-per-task", "mem", "partition", "array", "job-name"];
 
   for (const area of document.querySelectorAll("textarea[data-editor]")) {
     area.addEventListener("focus", () => import(here.dataset.library).then((parts) => mount(area, parts)), { once: true });
@@ -86,7 +88,7 @@
     const word = context.matchBefore(/-[-a-z]*/);
     if (!word || !/^#SBATCH\s/.test(line.text)) return null;
     return { from: word.from, options: options.map(({ name, text, example, value }) => ({
-      label: `--${name}`, apply: value ? `--${name}=` : `--${name}`, detail: example, info: text, type: "keyword",
+      label: `--${name}`, apply: value ? `--${name}=` : `--${name}`, detail: example, info: text, boost: COMMON.includes(name) ? 1 : 0,
     })), validFor: /^-[-a-z]*$/ };
   }
 

@@ -58,6 +58,7 @@ PAGES: dict[str, list[Page]] = {
     "partitions": [Page(arguments=CLUSTER)],
     "partition": [Page(arguments=in_tenant(pk="cluster", name="partition"))],
     "reservations": [Page(arguments=CLUSTER)],
+    "qos": [Page(arguments=CLUSTER)],
     "limits": [Page(arguments=CLUSTER)],
 }
 

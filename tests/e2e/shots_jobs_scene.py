@@ -20,6 +20,7 @@ from django.conf import settings  # noqa: E402
 from django.db import connection  # noqa: E402
 from django.test import Client  # noqa: E402
 
+from clusters.clients.slurmrest.rules import Bounds, Share  # noqa: E402
 from clusters.models import Cluster, SlurmEndpoint  # noqa: E402
 from jobs.history.models import JobSteps, JobUse  # noqa: E402
 from jobs.models import Job, JobEvent  # noqa: E402
@@ -30,6 +31,7 @@ from tests.builders import make_member, make_tenant, make_user, sign_in  # noqa:
 from tests.clusters import builders as clusters  # noqa: E402
 from tests.clusters import fakes  # noqa: E402
 from tests.jobs import builders as jobs  # noqa: E402
+from tests.jobs.rules import builders as rules  # noqa: E402
 
 COUNTS = (0, 1, 25, 10_000)
 NAMES = (
@@ -150,6 +152,9 @@ def tenant_with(count: int, ada: User, rui: User) -> JSONDict:
     if count == 0:
         return facts
     jobs.fill_nodes(cluster)
+    budget = Bounds(minutes={"gres/gpu": 2_400_000}, together={"gres/gpu": 16}, wall_minutes=7 * 1440)
+    used = (Share(account="research", used_seconds={"gres/gpu": 112_442_400.0}),)
+    rules.make_rules(cluster, jobs.identity_for(cluster, ada).name, bounds=budget, shares=used)
     facts["job"] = rows[0].pk
     steps_of(rows[0])
     JobEvent.objects.create(job=rows[0], at=now, state=rows[0].state)
