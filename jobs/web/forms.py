@@ -119,11 +119,6 @@ class JobForm(forms.Form):
         return self
 
     @property
-    def main_fields(self) -> list[forms.BoundField]:
-        """The common ones."""
-        return [self[name] for name in MAIN]
-
-    @property
     def more_fields(self) -> list[forms.BoundField]:
         """The others."""
         return [self[name] for name in MORE]

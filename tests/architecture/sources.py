@@ -28,12 +28,6 @@ def name_of(path: Path) -> str:
     return str(path.relative_to(ROOT))
 
 
-def module_of(path: Path) -> str:
-    """The dotted name of a module."""
-    parts = path.relative_to(ROOT).with_suffix("").parts
-    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
-
-
 @cache
 def tree_of(path: Path) -> ast.Module:
     """The parsed module."""

@@ -29,8 +29,3 @@ def sign_in_at_demo(page: Page, subject: str) -> None:
     """oidc-provider-mock: a name is enough, known or new."""
     page.get_by_label("Name").fill(subject)
     page.get_by_role("button", name="Sign in", exact=True).click()
-
-
-def sign_out_at_demo(page: Page) -> None:
-    """oidc-provider-mock asks, too."""
-    page.get_by_role("button", name="Back to Freehold").click()

@@ -13,7 +13,6 @@ from clusters.kube.site_settings import NAME, Section, bad
 SECTION: Final = "slinky"
 USER_TOP: Final = "slurm_user_top"  # of the site, read by services.consoles too
 DIRECT, GITOPS = "direct", "gitops"
-PROXY, URL = "proxy", "url"
 FILES, SSSD = "files", "sssd"
 SERVICES = ("LoadBalancer", "NodePort", "ClusterIP")
 HOST = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?")

@@ -12,7 +12,6 @@ from clusters.provisioning.steps import ClusterSpec, PoolSpec
 
 SECTION: Final = "vcluster_platform"
 NODES: Final = "vcluster_nodes"  # another driver's section: which node type serves a flavor
-FABRIC: Final = "fabric"
 VERSION = re.compile(r"[0-9x]+\.[0-9x]+\.[0-9x]+")
 PREFIX = re.compile(r"[a-z0-9]([a-z0-9-]{0,20})?")
 VARIABLE = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,60}")
