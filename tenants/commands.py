@@ -10,6 +10,7 @@ from django.conf import settings
 from django.db import models, transaction
 from django.utils import translation
 
+from portal.lib.copying import add_rows
 from portal.lib.types import JSONDict
 from tenants.actor import Actor
 from tenants.live.topics import Topic, publish_all
@@ -68,7 +69,7 @@ def command(
 def _write(done: Command) -> None:
     """One row, or one for each of several things."""
     things: Sequence[tuple[models.Model | None, JSONDict]] = done.more or [(done.target, done.detail)]
-    AuditEvent.objects.bulk_create([_row(done, target, detail) for target, detail in things])
+    add_rows([_row(done, target, detail) for target, detail in things])
 
 
 def _row(done: Command, target: models.Model | None, detail: JSONDict) -> AuditEvent:

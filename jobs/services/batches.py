@@ -6,7 +6,7 @@ import time
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import groupby, islice
 
 from django.db import IntegrityError
 from django.utils.translation import gettext as _
@@ -15,12 +15,13 @@ from clusters.clients.slurmrest.models import SubmitRequest, SubmitResult
 from clusters.models import Cluster
 from jobs import outside
 from jobs.models import Submission
-from jobs.rules.view import RulesView
 from jobs.services.accounts import Account, account_of
 from jobs.services.capacity import ClusterView, recent_view
-from jobs.services.drafts import Draft, DraftRefused, Typed, read_draft
-from jobs.services.submissions import NOT_SENT, NOT_TAKEN, accept, make, not_taken, taken_of
+from jobs.services.drafts import DraftRefused, Typed, read_draft
+from jobs.services.making import Maker
+from jobs.services.submissions import NOT_SENT, NOT_TAKEN, accept, not_taken, taken_of
 from jobs.words import told
+from portal.lib.copying import add_rows
 from portal.lib.errors import BadInput, NotAllowed, WrongState
 from tenants.actor import Actor
 from tenants.commands import command
@@ -59,8 +60,8 @@ def submit_jobs(
         return [_known(known[key]) for key in keys]
     account = account_of(actor, cluster)
     view = recent_view(cluster, account.seen_at)
-    rest = list(zip(_drafts(typed, view, account.rules), keys, strict=True))
-    rest = [(draft, key) for draft, key in rest if key not in known]
+    makers = _makers(typed, view, actor.user, account)
+    rest = [(maker, key) for maker, key in zip(makers, keys, strict=True) if key not in known]
     sender = _Sender(actor, actor.user, account, view)
     new: dict[uuid.UUID, Outcome] = {}
     ends = time.monotonic() + PATIENCE
@@ -76,18 +77,26 @@ def _known(submission: Submission) -> Outcome:
     return Outcome(submission, told(submission.message) if refused else "")
 
 
-def _drafts(typed: Sequence[Typed], view: ClusterView, rules: RulesView | None) -> list[Draft]:
-    """Nothing is sent unless all can be. Raises BadInput."""
+def _makers(typed: Sequence[Typed], view: ClusterView, user: User, account: Account) -> list[Maker]:
+    """One for each, and the same one for those that follow each other alike. Raises BadInput.
+
+    Nothing is sent unless all can be.
+    """
+    rules = account.rules
     problems: dict[str, str] = {}
-    drafts: list[Draft] = []
-    for number, one in enumerate(typed):
+    makers: list[Maker] = []
+    first = 0
+    for one, alike in groupby(typed):
+        numbers = range(first, first + sum(1 for _ in alike))
+        first = numbers.stop
         try:
-            drafts.append(read_draft(one, view, rules))
+            makers += [Maker(user, account, read_draft(one, view, rules))] * len(numbers)
         except DraftRefused as error:
-            problems |= {f"{number}.{name}": message for name, message in error.fields.items()}
+            for number in numbers:
+                problems |= {f"{number}.{name}": message for name, message in error.fields.items()}
     if problems:
         raise BadInput(_("Some of this cannot be sent. Nothing was submitted."), fields=problems)
-    return drafts
+    return makers
 
 
 @dataclass(slots=True)
@@ -100,7 +109,7 @@ class _Sender:
     view: ClusterView
     is_silent: bool = False  # Slurm gave no answer: it is asked no more in this call
 
-    def send(self, some: Sequence[tuple[Draft, uuid.UUID]]) -> dict[uuid.UUID, Outcome]:
+    def send(self, some: Sequence[tuple[Maker, uuid.UUID]]) -> dict[uuid.UUID, Outcome]:
         """Of each key what became of its job."""
         made = self._record(some)
         try:
@@ -121,20 +130,22 @@ class _Sender:
             for (submission, _request), answer in zip(made, answers, strict=True)
         }
 
-    def _record(self, some: Sequence[tuple[Draft, uuid.UUID]]) -> list[tuple[Submission, SubmitRequest]]:
+    def _record(self, some: Sequence[tuple[Maker, uuid.UUID]]) -> list[tuple[Submission, SubmitRequest]]:
         """The rows and their audit events, committed before anything is sent."""
-        made = [make(self.user, self.account, draft, key) for draft, key in some]
         tenant = self.account.identity.cluster.tenant
+        made: list[tuple[Submission, SubmitRequest]] = []
         try:
             with command("job.submitted", actor=self.actor, tenant=tenant) as done:
-                Submission.objects.bulk_create(submission for submission, _request, _detail in made)
-                for submission, _request, detail in made:
-                    done.each(submission, detail)
+                for maker, key in some:
+                    submission, request = maker.make(key)
+                    made.append((submission, request))
+                    done.each(submission, maker.detail)
+                add_rows([submission for submission, _request in made])
         except IntegrityError as error:
             raise WrongState(
                 _("The same request is being worked on already."), hint=_("Send it again in a few seconds.")
             ) from error
-        return [(submission, request) for submission, request, _detail in made]
+        return made
 
     def _outcome(self, submission: Submission, answer: SubmitResult | Exception) -> Outcome:
         if isinstance(answer, SubmitResult):

@@ -15,6 +15,7 @@ from jobs.observer import lines
 from jobs.observer.columns import columns_of
 from jobs.parsing.gpus import wanted_gpus
 from jobs.services.capacity import ClusterView
+from portal.lib.copying import add_rows
 from tenants.live.topics import Topic
 
 HELD = "JobHeldUser"  # Slurm's word
@@ -54,10 +55,10 @@ def rows_of(
 
 
 def _save(jobs: list[Job]) -> None:
-    Job.objects.bulk_create(jobs)
-    JobEvent.objects.bulk_create(
-        JobEvent(job=job, at=job.submit_time, state=job.state, reason=job.reason) for job in jobs
-    )
+    add_rows(jobs)
+    add_rows([JobEvent(job=job, at=job.submit_time, state=job.state, reason=job.reason) for job in jobs])
+    for job in jobs:
+        job.line_state = job.state  # by the database
     if of_groups := [job for job in jobs if job.group_id is not None]:
         lines.fold(of_groups)
         for job in of_groups:

@@ -23,13 +23,13 @@ from jobs.services.accounts import Account, account_of
 from jobs.services.capacity import ClusterView, recent_view
 from jobs.services.drafts import Draft, Typed, read_draft
 from jobs.services.first_rows import Taken, rows_of
-from jobs.words import ANSWER_LOST, in_english, told
+from jobs.services.making import Maker
+from jobs.words import ANSWER_LOST, told
 from portal.lib import clock
+from portal.lib.copying import add_rows
 from portal.lib.errors import BadInput, FreeholdError, NotAllowed, OutsideError, WrongState
-from portal.lib.types import JSONDict
 from tenants.actor import Actor
 from tenants.commands import command
-from tenants.ids import short_name
 from tenants.live.topics import Topic
 from tenants.models import User
 from tenants.rights import Action, require
@@ -100,40 +100,14 @@ def _same_cluster(known: Submission, cluster: Cluster) -> Submission:
     return known
 
 
-def make(
-    user: User, account: Account, draft: Draft, key: uuid.UUID
-) -> tuple[Submission, SubmitRequest, JSONDict]:
-    """The row, not saved yet; what is to be sent; and what the audit trail says of it."""
-    row_id, identity = uuid.uuid4(), account.identity
-    cluster, mark = identity.cluster, short_name(row_id)
-    request, origins = requests.assemble(draft, account=identity.name, home=account.home, mark=mark)
-    submission = Submission(
-        id=row_id,
-        tenant=cluster.tenant,
-        cluster=cluster,
-        user=user,
-        identity=identity,
-        key=key,
-        mark=mark,
-        request=requests.to_json(request),
-        origins=origins,
-        script=request.script,
-        notes=in_english(draft.notes),
-        sealed_environment=requests.seal_environment(request),
-        sent_at=clock.now(),
-    )
-    detail = {"cluster": cluster.name, "name": request.name, "partition": request.partition}
-    return submission, request, detail
-
-
 def _record(
     actor: Actor, user: User, account: Account, draft: Draft, key: uuid.UUID
 ) -> tuple[Submission, SubmitRequest]:
     """The row and its audit event, committed before anything is sent."""
-    submission, request, detail = make(user, account, draft, key)
-    with command("job.submitted", actor=actor, tenant=submission.tenant, target=submission) as done:
-        submission.save(force_insert=True)
-        done.detail = detail
+    maker = Maker(user, account, draft)
+    submission, request = maker.make(key)
+    with command("job.submitted", actor=actor, target=submission, detail=maker.detail):
+        add_rows([submission])
     return submission, request
 
 
