@@ -6,7 +6,7 @@ import asyncio
 import http.client
 import itertools
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler
@@ -28,6 +28,7 @@ from tests.jobs.proxies import serving
 ROUNDS = 20
 WHOLE_ROUNDS = 8
 PAGES = (1, 500)
+DIFFERENT = 400  # jobs; with more than 500 the pages that were opened first are no longer told apart
 AT_ONCE = 25  # sockets that are opened at a time
 SECONDS = 60.0
 TURN = 0.618  # of an interval: rounds that begin so far apart begin everywhere in it
@@ -77,8 +78,12 @@ def measure(queue: LongQueue, port: int) -> Iterator[tuple[str, str]]:
         )
         yield f"(d) the same, longest of {WHOLE_ROUNDS}, s", f"{max(times):.1f}"
         for pages in PAGES:
-            rate = asyncio.run(_rate(queue, mine, topics, browser, pages, asked))
+            rate = asyncio.run(_rate(queue, [mine], topics, browser, pages, asked))
             yield f"(c) requests to slurmrestd a minute, open pages: {pages}", f"{rate:.0f}"
+        rows = Job.objects.filter(cluster=queue.cluster, state="PENDING").order_by("slurm_job_id")
+        several = list(rows.values_list("slurm_job_id", flat=True)[:DIFFERENT])
+        rate = asyncio.run(_rate(queue, [mine, *several], topics, browser, 1, asked))
+        yield f"(c) the same, pages of different jobs: {DIFFERENT} at most", f"{rate:.0f}"
     queue.lab.command("scancel", str(mine))
 
 
@@ -109,9 +114,14 @@ def _first_that_waits(queue: LongQueue) -> int:
 
 
 async def _rate(
-    queue: LongQueue, mine: int, topics: tuple[str, ...], browser: Browser, pages: int, asked: list[str]
+    queue: LongQueue,
+    watched: Sequence[int],
+    topics: tuple[str, ...],
+    browser: Browser,
+    pages: int,
+    asked: list[str],
 ) -> float:
-    """Requests a minute while so many pages are open, every other one of the job."""
+    """Requests a minute while so many sockets are open, every other one of the job, and these are watched."""
     addresses = itertools.islice(itertools.cycle(map(browser.address, topics)), pages)
     sockets = []
     for some in _batches(list(addresses), AT_ONCE):
@@ -127,7 +137,8 @@ async def _rate(
                 for address in some
             )
         )
-    await asyncio.to_thread(queue.watch, mine)
+    for number in watched:
+        await asyncio.to_thread(queue.watch, number)
     await asyncio.sleep(pace.WATCHED.total_seconds())
     first = len(asked)
     await asyncio.sleep(SECONDS)

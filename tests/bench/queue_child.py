@@ -130,7 +130,8 @@ def _list(endpoint: SlurmEndpoint, account: str, token: str, times: int) -> dict
 
 def _endpoint(url: str) -> SlurmEndpoint:
     """As the observer reads it at each look."""
-    return slurm_access.endpoints().get(url=url)
+    found: SlurmEndpoint = slurm_access.endpoints().get(url=url)
+    return found
 
 
 def _download(url: str, account: str, token: str) -> bytes:

@@ -158,7 +158,8 @@ def _times(times: int, do: Callable[[], object], before: Callable[[], None]) -> 
 
 
 def _endpoint(queue: LongQueue) -> SlurmEndpoint:
-    return slurm_access.endpoints().get(cluster=queue.cluster)
+    found: SlurmEndpoint = slurm_access.endpoints().get(cluster=queue.cluster)
+    return found
 
 
 def _page(queue: LongQueue) -> tuple[list[float], float]:

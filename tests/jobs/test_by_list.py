@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import pytest
 import time_machine
 
+from clusters.clients.slurmrest.models import JobRecord
 from clusters.models import Cluster, SlurmEndpoint
 from jobs.models import Job
 from jobs.observer import by_list, rows
@@ -27,7 +28,7 @@ class Looks:
         self.compared: list[int] = []  # with rows, in the last look
         save = rows.save_records
 
-        def noted(cluster: Cluster, records: list[rows.JobRecord], **how: object) -> rows.Changes:
+        def noted(cluster: Cluster, records: list[JobRecord], **how: object) -> rows.Changes:
             self.compared = sorted(record.job_id for record in records)
             return save(cluster, records, **how)  # type: ignore[arg-type]
 
