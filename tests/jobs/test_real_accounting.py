@@ -16,13 +16,20 @@ from jobs.history.models import HistoryCursor, JobUse
 from jobs.models import Job
 from portal.lib import clock
 from portal.lib.crypto import unseal
-from tenants.models import Role
+from tenants.models import Role, User
+from tests.api.calls import make_token, send
 from tests.builders import actor_for, make_member, make_tenant
 from tests.cases import case
 from tests.clusters.builders import approved_order, make_flavor, make_site, owner_of
 from tests.clusters.drivers.lab import Lab
 from tests.clusters.test_real_build import lab, reconcile_until  # noqa: F401  # a fixture
 
+SCRIPT = """#!/bin/bash
+srun --ntasks=1 true
+srun --ntasks=1 sh -c "exit 5"
+while [ $SECONDS -lt 3 ]; do :; done
+exit 3
+"""
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 
@@ -50,6 +57,13 @@ def read_until_known(cluster: Cluster, number: int, *, seconds: float = 120) -> 
     raise AssertionError(f"not told of in {seconds} s: {list(HistoryCursor.objects.values())}")
 
 
+def steps_told(user: User, job: Job) -> dict[str, tuple[str, int | None]]:
+    """State and exit status of each of Slurm's steps, as programs are told."""
+    token = make_token(user, job.cluster.tenant)
+    told = send(token, "get", f"/api/v1/t/{job.cluster.tenant.slug}/jobs/{job.pk}/").json()["steps"]
+    return {step["step"]: (step["state"], step["exit_status"]) for step in told}
+
+
 @case("U15")
 def test_what_a_job_took_is_known_after_it_ended(lab: Lab) -> None:  # noqa: F811
     tenant = make_tenant()
@@ -67,10 +81,9 @@ def test_what_a_job_took_is_known_after_it_ended(lab: Lab) -> None:  # noqa: F81
     assert member.membership is not None
     facts = {"url": cluster.slurm.url, "api_version": cluster.slurm.api_version}
     gateway = gateways.of(facts, member.name, key)
-    script = "#!/bin/bash\nwhile [ $SECONDS -lt 3 ]; do :; done\nexit 3\n"
     home = lab.settings.clusters / cluster.external_name / "home" / member.name
     request = SubmitRequest(
-        script=script, environment={"PATH": "/bin"}, working_directory=str(home), name="burn"
+        script=SCRIPT, environment={"PATH": "/bin"}, working_directory=str(home), name="burn"
     )
     number = gateway.submit(request).job_id
     job = read_until_known(cluster, number)
@@ -80,6 +93,11 @@ def test_what_a_job_took_is_known_after_it_ended(lab: Lab) -> None:  # noqa: F81
         member.membership.user,
         None,
     )
+    assert steps_told(member.membership.user, job) == {
+        "batch": ("FAILED", None),  # v0.0.38 tells a wrong exit code, so none is told
+        "0": ("COMPLETED", 0),
+        "1": ("FAILED", None),
+    }
     use = JobUse.objects.get(job=job)
     assert use.cpu_seconds is not None
     assert use.cpu_percent is not None
