@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 
 import pytest
 from django.conf import settings
@@ -15,6 +16,7 @@ from tests.contract.slurmrest.fixtures import (  # noqa: F401  # fixtures are fo
     slurm_release,
     strict_release,
 )
+from tests.fixtures import started
 from tests.kube.fixtures import kube_server, platform  # noqa: F401  # fixtures are found by their names
 from tests.kube.pods import slurm_pods  # noqa: F401  # fixtures are found by their names
 
@@ -39,6 +41,13 @@ def pytest_collection_finish() -> None:
     """Nor later."""
     gc.freeze()
     gc.enable()
+
+
+@pytest.fixture(scope="session")
+def django_db_modify_db_settings(django_db_modify_db_settings: None, pytestconfig: pytest.Config) -> None:
+    """Workers of xdist copy one database; alone, one is made at once."""
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        connection.settings_dict["TEST"]["TEMPLATE"] = pytestconfig.stash[started].template()
 
 
 @pytest.fixture(scope="session")

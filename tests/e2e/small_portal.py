@@ -64,17 +64,15 @@ def running(
         "AUTHLIB_INSECURE_TRANSPORT": "1",
         **(variables or {}),
     }
-    tools = servers.postgres_tools()
-    target = ["-h", str(sockets), "-U", "freehold", database]
-    _run([str(tools / "createdb"), *target], environment)
+    stores.create_database(database, "--template", stores.template())
     portal = SmallPortal(url, environment)
     try:
-        portal.manage("migrate", "--verbosity", "0")
         portal.manage("collectstatic", "--noinput", "--verbosity", "0")
         with _serving(port, environment, folder / "web.log"):
             yield portal
     finally:
-        _run([str(tools / "dropdb"), "--force", *target], environment)
+        dropdb = [str(servers.postgres_tools() / "dropdb"), "-h", str(sockets), "-U", "freehold"]
+        _run([*dropdb, "--force", database], environment)
 
 
 @contextmanager
