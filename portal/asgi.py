@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 
-from django.core.asgi import get_asgi_application
+import django
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "portal.settings")
-django_application = get_asgi_application()
+django.setup(set_prefix=False)
 
 # Models may be imported only after Django is set up, which the line above does.
 from channels.routing import ProtocolTypeRouter, URLRouter  # noqa: E402
@@ -15,11 +15,12 @@ from channels.security.websocket import OriginValidator  # noqa: E402
 from channels.sessions import SessionMiddlewareStack  # noqa: E402
 from django.conf import settings  # noqa: E402
 
+from portal.web.handler import Handler  # noqa: E402
 from portal.web.sockets import urlpatterns as socket_urls  # noqa: E402
 
 application = ProtocolTypeRouter(
     {
-        "http": django_application,
+        "http": Handler(),
         "websocket": OriginValidator(SessionMiddlewareStack(URLRouter(socket_urls)), settings.SOCKET_ORIGINS),
     }
 )

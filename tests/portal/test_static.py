@@ -5,9 +5,9 @@ from __future__ import annotations
 import warnings
 
 import pytest
-from django.core.asgi import get_asgi_application
 from django.test import Client
 
+from portal.asgi import application
 from tests.sockets import ApplicationCommunicator
 
 FILE = "/static/css/plot.css"
@@ -32,7 +32,7 @@ async def test_asgi_warns_of_nothing() -> None:
     scope = {"type": "http", "method": "GET", "path": FILE, "headers": [], "query_string": b""}
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        asked = ApplicationCommunicator(get_asgi_application(), scope)
+        asked = ApplicationCommunicator(application, scope)
         await asked.send_input({"type": "http.request", "body": b""})
         start = await asked.receive_output(10)
         assert start["status"] == 200
