@@ -54,19 +54,19 @@ class Actor:
     def within(self, slug: str) -> Actor:
         """The same actor inside a tenant; NotVisible unless a working member of it, read afresh.
 
-        An API token opens the tenant of its own membership and no other, whatever its person may enter.
+        An API token opens the tenant of its own membership, which was read with it, and no other, whatever
+        its person may enter.
         """
-        rows = Membership.objects.select_related("tenant").working()
-        if self.grant is not None:
-            rows = rows.filter(pk=self.grant.membership_id)
-        membership = (
-            rows.filter(tenant__slug=slug, user=self.user).first()
-            if self.user is not None and self.user.is_active
-            else None
-        )
-        if membership is None:
+        membership = self._membership_in(slug) if self.grant is None else self.grant.membership
+        if membership is None or membership.tenant.slug != slug:
             raise NotVisible
         return replace(self, tenant=membership.tenant, role=membership.role)
+
+    def _membership_in(self, slug: str) -> Membership | None:
+        if self.user is None or not self.user.is_active:
+            return None
+        rows = Membership.objects.select_related("tenant").working()
+        return rows.filter(tenant__slug=slug, user=self.user).first()
 
 
 SYSTEM = Actor(is_system=True, via="worker")

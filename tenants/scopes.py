@@ -6,8 +6,12 @@ import uuid
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from tenants.rights import RIGHTS, Action
+
+if TYPE_CHECKING:
+    from tenants.models import Membership
 
 _LOOKS = frozenset({Action.VIEW})
 SCOPES: Mapping[str, frozenset[Action]] = MappingProxyType(
@@ -24,11 +28,11 @@ SCOPES: Mapping[str, frozenset[Action]] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """What an API token lends its person: one membership, and at most these actions."""
+    """What an API token lends its person: one membership that works, and at most these actions."""
 
     token_id: uuid.UUID
     name: str
-    membership_id: uuid.UUID
+    membership: Membership
     actions: frozenset[Action]
 
 

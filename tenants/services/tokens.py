@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime as dt
 import secrets
 from collections.abc import Sequence
-from dataclasses import replace
 
 from django.db.models import Q
 from django.utils.translation import gettext as _
@@ -84,21 +83,13 @@ def actor_of_token(secret: str) -> Actor | None:
     """Who asks with this token, as of now; None unless it works and its person is a member still."""
     if not secret.startswith(PREFIX):
         return None
-    token = (
-        ApiToken.objects.select_related("membership__user", "identity")
-        .filter(
-            token_hash=hash_of(secret),
-            revoked_at=None,
-            expires_at__gt=clock.now(),
-            membership__in=Membership.objects.working(),
-        )
-        .first()
-    )
-    if token is None:
+    tokens = ApiToken.objects.select_related("membership__user", "membership__tenant", "identity")
+    token = tokens.filter(token_hash=hash_of(secret)).first()
+    if token is None or state_of(token) != "works" or not token.membership.is_working:
         return None
     _note_used(token)
-    grant = Grant(token.pk, token.name, token.membership_id, actions_of(token.scopes))
-    return replace(Actor(via="api"), user=token.membership.user, identity=token.identity, grant=grant)
+    grant = Grant(token.pk, token.name, token.membership, actions_of(token.scopes))
+    return Actor(via="api", user=token.membership.user, identity=token.identity, grant=grant)
 
 
 def token_of(actor: Actor) -> ApiToken:
