@@ -1,4 +1,4 @@
-"""What every driver step promises, run against each of them: subclass DriverContract, give it a subject."""
+"""What a driver's steps promise, run against each of them: subclass a contract, give it a subject."""
 
 from __future__ import annotations
 
@@ -43,14 +43,8 @@ class Subject(Protocol):
         """Start over with another cluster."""
 
 
-class DriverContract:
-    """The promises of clusters.provisioning.steps.Step."""
-
-    points: Iterable[int] = range(1, MOST_POINTS)  # effects at which a worker is killed
-
-    def test_nothing_is_absent(self, subject: Subject) -> None:
-        assert subject.step.observe(subject.ctx).exists is False
-        assert subject.inventory() == {}
+class StepContract:
+    """The promises of clusters.provisioning.steps.Step that every step can make."""
 
     def test_the_plan_says_what_will_be_made(self, subject: Subject) -> None:
         lines = subject.step.describe(subject.ctx.spec)
@@ -65,6 +59,20 @@ class DriverContract:
         settle(subject.step, subject.ctx)
         assert once
         assert subject.inventory() == once
+
+    def test_no_secret_is_told(self, subject: Subject) -> None:
+        told = [repr(subject.step), repr(subject.ctx), repr(subject.step.describe(subject.ctx.spec))]
+        told.append(repr(subject.step.observe(subject.ctx)))
+        told.append(repr(settle(subject.step, subject.ctx, told)))
+        subject.damage()
+        told.append(repr(subject.step.observe(subject.ctx)))
+        for secret in subject.ctx.secrets.values():
+            for shape_of_it in shapes_of(secret):
+                assert not [text for text in told if shape_of_it in text]
+
+
+class FollowingContract(StepContract):
+    """Those of a step that keeps the outside as the spec wants it."""
 
     def test_drift_is_seen_and_mended(self, subject: Subject) -> None:
         settle(subject.step, subject.ctx)
@@ -86,6 +94,29 @@ class DriverContract:
         settle(subject.step, changed)
         assert subject.inventory() != before
         settle(subject.step, subject.ctx)
+
+
+class WatchingContract(StepContract):
+    """Those of a step of which nothing is left when the cluster is gone; it is told so by its own facts."""
+
+    def test_it_never_holds_up_a_removal_and_removes_nothing(self, subject: Subject) -> None:
+        settle(subject.step, subject.ctx)
+        before = subject.inventory()
+        going = dataclasses.replace(subject.ctx, facts={**subject.ctx.facts, subject.step.name: {}})
+        for _ in range(2):
+            subject.step.remove(going)
+            assert subject.step.observe(going).exists is False
+        assert subject.inventory() == before
+
+
+class DriverContract(FollowingContract):
+    """Those of a step that makes things and removes them."""
+
+    points: Iterable[int] = range(1, MOST_POINTS)  # effects at which a worker is killed
+
+    def test_nothing_is_absent(self, subject: Subject) -> None:
+        assert subject.step.observe(subject.ctx).exists is False
+        assert subject.inventory() == {}
 
     def test_remove_leaves_nothing_and_may_be_repeated(self, subject: Subject) -> None:
         subject.step.remove(subject.ctx)
@@ -134,16 +165,6 @@ class DriverContract:
         assert refused.value.hint
         subject.step.remove(subject.ctx)
         assert look() == before
-
-    def test_no_secret_is_told(self, subject: Subject) -> None:
-        told = [repr(subject.step), repr(subject.ctx), repr(subject.step.describe(subject.ctx.spec))]
-        told.append(repr(subject.step.observe(subject.ctx)))
-        told.append(repr(settle(subject.step, subject.ctx, told)))
-        subject.damage()
-        told.append(repr(subject.step.observe(subject.ctx)))
-        for secret in subject.ctx.secrets.values():
-            for shape_of_it in shapes_of(secret):
-                assert not [text for text in told if shape_of_it in text]
 
 
 def shape(subject: Subject) -> list[int]:

@@ -5,16 +5,18 @@ from __future__ import annotations
 import dataclasses
 import uuid
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import pytest
 
 from clusters.clients.kube.client import KubeClient
 from clusters.clients.kube.models import Ref
 from clusters.drivers.joined import JoinedNodesStep, JoinedSettings
+from clusters.drivers.joined.step import POOL
 from clusters.kube import kinds
 from clusters.provisioning.steps import StepContext
 from portal.lib.errors import PermanentError
-from tests.contract.driver_contract import settle
+from tests.contract.driver_contract import FollowingContract, WatchingContract, settle
 from tests.contract.kube.driven import spec_of
 from tests.kube import roles
 from tests.kube.profiles import nodes_ready
@@ -39,6 +41,46 @@ def step(server: KubeServer, *, by_hand: bool = False) -> JoinedNodesStep:
     return JoinedNodesStep(JoinedSettings(by_hand), lambda _: client)
 
 
+def moved(ctx: StepContext) -> StepContext:
+    """Its machines in another pool."""
+    pool = dataclasses.replace(ctx.spec.pools[0], name="other")
+    return dataclasses.replace(ctx, spec=dataclasses.replace(ctx.spec, pools=(pool,)))
+
+
+@dataclass
+class Joined:
+    """A cluster whose machines have joined; see Subject."""
+
+    server: KubeServer
+    step: JoinedNodesStep
+    ctx: StepContext
+
+    def inventory(self) -> dict[str, object]:
+        """The pool of each node."""
+        found = {
+            name: self.server.client.get(Ref(kinds.NODE, name)) for name in self.ctx.spec.pools[0].machines
+        }
+        return {name: node["metadata"]["labels"].get(POOL) for name, node in found.items() if node}
+
+    def damage(self) -> None:
+        """Lose a label."""
+        node = Ref(kinds.NODE, self.ctx.spec.pools[0].machines[0])
+        assert Hands(self.server.client).patch(node, {"metadata": {"labels": {POOL: None}}})
+
+    def changed(self) -> StepContext:
+        """Of another pool."""
+        return moved(self.ctx)
+
+
+class TestJoined(WatchingContract, FollowingContract):
+    """Nodes are labelled, and never made or removed."""
+
+    @pytest.fixture
+    def subject(self, kube_server: KubeServer, ctx: StepContext) -> Joined:
+        nodes_ready(kube_server, ctx.spec.pools[0].machines)
+        return Joined(kube_server, step(kube_server), ctx)
+
+
 def test_each_is_waited_for_labelled_and_seen_ready(kube_server: KubeServer, ctx: StepContext) -> None:
     made = step(kube_server)
     pool = ctx.spec.pools[0]
@@ -53,10 +95,8 @@ def test_each_is_waited_for_labelled_and_seen_ready(kube_server: KubeServer, ctx
     assert settle(made, ctx).facts == {"nodes": ",".join(pool.machines)}
     node = kube_server.client.get(Ref(kinds.NODE, pool.machines[1]))
     assert node is not None
-    assert node["metadata"]["labels"]["freehold.io/pool"] == pool.name
-    # another pool's by now
-    moved = dataclasses.replace(ctx.spec, pools=(dataclasses.replace(pool, name="other"),))
-    drifted = dataclasses.replace(ctx, spec=moved)
+    assert node["metadata"]["labels"][POOL] == pool.name
+    drifted = moved(ctx)
     seen = made.observe(drifted)
     assert (seen.in_sync, seen.routine, seen.differences[0].wanted) == (False, True, "other")
     settle(made, drifted)
