@@ -7,9 +7,10 @@ and acts as one account, with a token minted for it. Pages, API and admin reach 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 
 from django.conf import settings
 from django.utils import translation
@@ -89,31 +90,59 @@ def submit(identity: SlurmIdentity, request: SubmitRequest) -> SubmitResult:
         return gateway.submit(request)
 
 
-def submit_several(
-    identity: SlurmIdentity, requests: Sequence[SubmitRequest], failures: tuple[type[Exception], ...]
-) -> list[SubmitResult | Exception]:
-    """Hand in several jobs, a few at a time; for each what came of it, an error if it is one of `failures`.
+@contextmanager
+def submitting(identity: SlurmIdentity, failures: tuple[type[Exception], ...]) -> Iterator[Several]:
+    """Hand in many jobs as this account; errors that are none of `failures` are raised. See Several."""
+    with (
+        gateway_for(identity, deadline=CHANGE_DEADLINE, kept=True) as gateway,
+        ThreadPoolExecutor(SENDERS, thread_name_prefix="submit") as senders,
+    ):
+        yield Several(identity, gateway, senders, failures)
 
-    Slurm's numbers need not be in their order. After one without an answer no more are sent: those have
-    NotReachable, and Slurm has certainly not seen them.
+
+@dataclass
+class Several:
+    """Sends requests on a few connections. Slurm's numbers need not be in their order.
+
+    After one without an answer no more are sent: those have NotReachable, and Slurm has certainly not
+    seen them.
     """
-    with gateway_for(identity, deadline=CHANGE_DEADLINE, kept=True) as gateway:
-        require_working(identity)
-        silent = threading.Event()
 
-        def send(request: SubmitRequest) -> SubmitResult | Exception:
-            if silent.is_set():
-                return errors.NotReachable()
-            try:
-                with translation.override("en"):  # what is kept of a refusal is English
-                    return gateway.submit(request)
-            except failures as error:
-                if isinstance(error, errors.Unclear | errors.NotReachable):
-                    silent.set()
-                return error
+    identity: SlurmIdentity
+    gateway: SlurmGateway
+    senders: ThreadPoolExecutor
+    failures: tuple[type[Exception], ...]
+    _silent: threading.Event = field(default_factory=threading.Event)
 
-        with ThreadPoolExecutor(SENDERS, thread_name_prefix="submit") as senders:
-            return list(senders.map(send, requests))
+    def begin(self, requests: Sequence[SubmitRequest]) -> Callable[[], list[SubmitResult | Exception]]:
+        """Begin to send; what is given back waits, and says for each what came of it. Raises WrongState."""
+        require_working(self.identity)
+        left = iter(list(enumerate(requests)))  # shared by all senders
+        answers: dict[int, SubmitResult | Exception] = {}
+
+        def work() -> None:
+            for number, request in left:
+                answers[number] = self._send(request)
+
+        working = [self.senders.submit(work) for _ in range(SENDERS)]
+
+        def wait() -> list[SubmitResult | Exception]:
+            for one in working:
+                one.result()
+            return [answers[number] for number in range(len(requests))]
+
+        return wait
+
+    def _send(self, request: SubmitRequest) -> SubmitResult | Exception:
+        if self._silent.is_set():
+            return errors.NotReachable()
+        try:
+            with translation.override("en"):  # what is kept of a refusal is English
+                return self.gateway.submit(request)
+        except self.failures as error:
+            if isinstance(error, errors.Unclear | errors.NotReachable):
+                self._silent.set()
+            return error
 
 
 def require_working(identity: SlurmIdentity) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -23,6 +24,18 @@ def _text(help_text: str, longest: int = 1000) -> serializers.CharField:
     return serializers.CharField(
         required=False, allow_blank=True, max_length=longest, trim_whitespace=False, help_text=help_text
     )
+
+
+class _Alike(serializers.ListSerializer[Any]):
+    """Checks what is written exactly as the one before it no second time."""
+
+    def run_child_validation(self, data: Any) -> Any:
+        """What was found of the one before, or of this one."""
+        text = json.dumps(data)
+        if text != getattr(self, "_text", None):
+            self._found = super().run_child_validation(data)
+            self._text = text
+        return self._found
 
 
 class JobIn(serializers.Serializer[Any]):
@@ -70,6 +83,11 @@ class JobIn(serializers.Serializer[Any]):
         default=False,
         help_text="Send it though accounting, as last read, speaks against account, QOS or a limit.",
     )
+
+    class Meta:
+        """Of lists of jobs."""
+
+        list_serializer_class = _Alike
 
     def validate(self, asked: dict[str, Any]) -> dict[str, Any]:
         """A script or a command, not both."""

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import groupby, islice
+from typing import TypeAlias
 
 from django.db import IntegrityError
 from django.utils.translation import gettext as _
@@ -31,6 +34,7 @@ from tenants.rights import Action, require
 MOST = 100  # jobs of one call
 AT_ONCE = 25  # of which the rows are committed together, before the first of them is sent
 PATIENCE = 20.0  # seconds after which no more are sent; who sent the call waits for all of it
+Made: TypeAlias = list[tuple[Submission, SubmitRequest]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,12 +66,7 @@ def submit_jobs(
     view = recent_view(cluster, account.seen_at)
     makers = _makers(typed, view, actor.user, account)
     rest = [(maker, key) for maker, key in zip(makers, keys, strict=True) if key not in known]
-    sender = _Sender(actor, actor.user, account, view)
-    new: dict[uuid.UUID, Outcome] = {}
-    ends = time.monotonic() + PATIENCE
-    left = iter(rest)
-    while (some := list(islice(left, AT_ONCE))) and not sender.is_silent and time.monotonic() < ends:
-        new |= sender.send(some)
+    new = _Sender(actor, account, view).send_all(rest)
     not_sent = Outcome(problem=_("Not sent: Slurm took too long. Send the same again to go on."))
     return [_known(known[key]) if key in known else new.get(key, not_sent) for key in keys]
 
@@ -101,39 +100,45 @@ def _makers(typed: Sequence[Typed], view: ClusterView, user: User, account: Acco
 
 @dataclass(slots=True)
 class _Sender:
-    """Records, sends and settles some jobs at a time."""
+    """Records, sends and settles some at a time: while these are being sent, those before are settled."""
 
     actor: Actor
-    user: User
     account: Account
     view: ClusterView
+    outcomes: dict[uuid.UUID, Outcome] = field(default_factory=dict)
     is_silent: bool = False  # Slurm gave no answer: it is asked no more in this call
 
-    def send(self, some: Sequence[tuple[Maker, uuid.UUID]]) -> dict[uuid.UUID, Outcome]:
-        """Of each key what became of its job."""
-        made = self._record(some)
-        try:
-            answers = outside.submit_several(
-                self.account.identity, [request for _submission, request in made], NOT_TAKEN
-            )
-        except NOT_SENT as error:  # not one of them
-            answers = [error] * len(made)
+    def send_all(self, rest: Sequence[tuple[Maker, uuid.UUID]]) -> dict[uuid.UUID, Outcome]:
+        """Of each key what became of its job; of one that was not sent, nothing."""
+        ends = time.monotonic() + PATIENCE
+        left = iter(rest)
+        with outside.submitting(self.account.identity, NOT_TAKEN) as several, ExitStack() as last:
+            while (some := list(islice(left, AT_ONCE))) and not self.is_silent and time.monotonic() < ends:
+                made = self._record(some)
+                try:
+                    wait = several.begin([request for _submission, request in made])
+                except NOT_SENT as error:  # not one of them
+                    wait = partial(list, [error] * len(made))
+                last.pop_all().close()
+                last.callback(self._settle, made, wait)
+        return self.outcomes
+
+    def _settle(self, made: Made, wait: Callable[[], list[SubmitResult | Exception]]) -> None:
+        answers = list(zip(made, wait(), strict=True))
         taken = [
             taken_of(submission, request, answer)
-            for (submission, request), answer in zip(made, answers, strict=True)
+            for (submission, request), answer in answers
             if isinstance(answer, SubmitResult)
         ]
         if taken:
             accept(self.actor, taken, self.view)
-        return {
-            submission.key: self._outcome(submission, answer)
-            for (submission, _request), answer in zip(made, answers, strict=True)
-        }
+        for (submission, _request), answer in answers:
+            self.outcomes[submission.key] = self._outcome(submission, answer)
 
-    def _record(self, some: Sequence[tuple[Maker, uuid.UUID]]) -> list[tuple[Submission, SubmitRequest]]:
+    def _record(self, some: Sequence[tuple[Maker, uuid.UUID]]) -> Made:
         """The rows and their audit events, committed before anything is sent."""
         tenant = self.account.identity.cluster.tenant
-        made: list[tuple[Submission, SubmitRequest]] = []
+        made: Made = []
         try:
             with command("job.submitted", actor=self.actor, tenant=tenant) as done:
                 for maker, key in some:

@@ -24,7 +24,7 @@ class Maker:
 
     def __init__(self, user: User, account: Account, draft: Draft) -> None:
         identity = account.identity
-        self._comment = draft.values.get("comment")
+        self._comment = str(draft.values.get("comment") or "")
         self._request, origins = requests.assemble(draft, account=identity.name, home=account.home, mark="")
         self._shared = {
             "tenant": identity.cluster.tenant,

@@ -34,7 +34,7 @@ def _plan(model: type[models.Model]) -> tuple[str, list[Reader]]:
     """The command, and what gives the value of each of its columns."""
     meta = model._meta  # noqa: SLF001  # the documented way to a model's fields
     fields = [field for field in meta.local_concrete_fields if not _is_of_database(field)]
-    names = ", ".join(connection.ops.quote_name(field.column) for field in fields)
+    names = ", ".join(connection.ops.quote_name(str(field.column)) for field in fields)
     command = f"COPY {connection.ops.quote_name(meta.db_table)} ({names}) FROM STDIN"
     return command, [_reader(field) for field in fields]
 

@@ -94,9 +94,12 @@ def test_the_same_key_submits_nothing_twice_and_goes_on_where_a_call_ended(
 def test_one_that_cannot_be_sent_keeps_all_back_and_is_named(
     slurm: FakeSlurm, cluster: Cluster, token: str
 ) -> None:
-    jobs = [EACH, {**EACH, "memory": "16 apples"}, {**EACH, "nodes": 99}]
+    wrong = {**EACH, "memory": "16 apples"}
+    jobs = [EACH, wrong, wrong, {**EACH, "nodes": 99}]
     told = submit(token, cluster, jobs, status=400)
-    assert set(told["errors"]) == {"jobs.1.memory", "jobs.2.nodes"}
+    assert set(told["errors"]) == {"jobs.1.memory", "jobs.2.memory", "jobs.3.nodes"}
+    told = submit(token, cluster, [{**EACH, "nodes": 1}, {**EACH, "nodes": True}], status=400)
+    assert set(told["errors"]) == {"jobs.1.nodes"}, "no two that are equal to Python only are taken as alike"
     assert submit(token, cluster, [EACH, {"name": "no script"}], status=400, key="l")["errors"]
     assert slurm.submitted == []
     assert not Submission.objects.exists()
@@ -119,7 +122,7 @@ def test_after_a_lost_answer_no_more_are_sent_and_that_one_is_sought(
     slurm: FakeSlurm, cluster: Cluster, token: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     refuse(monkeypatch, slurm, "run 0", errors.Unclear("connection lost"))
-    made = submit(token, cluster, named(batches.AT_ONCE + 1))
+    made = submit(token, cluster, named(2 * batches.AT_ONCE + 1))  # while some are sent the next are recorded
     assert made["items"][0]["state"] == "checking"
     assert (made["items"][-1]["submission"], made["items"][-1]["state"]) == (None, None)
     assert made["accepted"] == len(slurm.submitted) < batches.AT_ONCE
