@@ -20,11 +20,10 @@ from jobs.history import steps
 from jobs.history.models import JobSteps, JobUse
 from jobs.models import Job, JobEvent, JobState
 from jobs.observer import lines, turns
-from jobs.observer.columns import moment
+from jobs.observer.columns import OUR_CHECKS, moment
 from portal.lib.types import JSONDict
 from tenants.live.topics import publish
 
-OUR_CHECKS = frozenset({"freehold-probe", "freehold-smoke"})
 BATCH = 500
 COLUMNS = (
     *(

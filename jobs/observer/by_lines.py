@@ -18,12 +18,10 @@ from jobs.observer.leftovers import ask, batches, end_missing
 from jobs.observer.queue_lines import is_finished, record_of
 from jobs.observer.resolve import resolve_submissions
 from jobs.observer.rows import QUEUE_COLUMNS, save_records
-from jobs.observer.sources import CONSOLE, Memory, Whole
+from jobs.observer.sources import CONSOLE, FULL_EVERY, Memory, Whole
 from jobs.parsing.array import count_tasks
 from portal.lib import clock
 
-FULL_EVERY: Final = dt.timedelta(minutes=10)
-MOST_REMEMBERED: Final = 200_000  # lines; of a longer queue each is compared with its row
 MOST_ASKED: Final = 500  # ended jobs in one pass
 
 
@@ -39,12 +37,11 @@ def by_lines(cluster: Cluster, memory: Memory, gateway: SlurmGateway, lines: Ite
     end_missing(cluster, seen, looked_at)
     ask(cluster, whole, gateway, most=MOST_ASKED)
     resolve_submissions(cluster, looked_at=looked_at, complete=True, answers_since=memory.answers_since)
-    whole.remember(seen if len(seen) <= MOST_REMEMBERED else {}, since=began)
+    whole.remember(seen, since=began)
     whole.full_at = looked_at if is_full else whole.full_at
-    whole.counts, whole.source, whole.at = (counts[False], counts[True]), CONSOLE, looked_at
     # the pace is that of passes in which little is new; the first one may take a minute
     whole.seconds = 0.0 if is_full else time.monotonic() - began
-    memory.records, memory.bound = len(seen), sum(counts.values())
+    memory.note_pass(CONSOLE, looked_at, counts, records=len(seen))
 
 
 def _changed(

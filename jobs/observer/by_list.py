@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections import Counter
 from collections.abc import Iterable
 from typing import Final
 
@@ -15,10 +16,9 @@ from jobs.observer.columns import is_our_check, state_of, tasks_of
 from jobs.observer.leftovers import end_missing
 from jobs.observer.resolve import settle, unsettled
 from jobs.observer.rows import save_records
-from jobs.observer.sources import Memory
+from jobs.observer.sources import FULL_EVERY, Memory
 from portal.lib.http import NoAnswer
 
-FULL_EVERY: Final = dt.timedelta(minutes=10)
 SURELY_SHORT: Final = 500  # jobs; such a list is not the reason why an answer takes long
 
 
@@ -64,7 +64,7 @@ def _list(
 
 def _count(records: Iterable[JobRecord]) -> tuple[int, int]:
     """(tasks at work, tasks that wait)."""
-    counts = {True: 0, False: 0}
+    counts: Counter[bool] = Counter()
     for record in records:
         state = state_of(record)
         if state in ACTIVE_STATES and not is_our_check(record):

@@ -18,7 +18,6 @@ from jobs.observer.sources import STATES, Memory
 from portal.lib import clock
 
 MOST_ASKED: Final = 3_000  # jobs in one pass; all that is known of them comes this way
-MOST_REMEMBERED: Final = 200_000  # ids
 
 
 def by_states(cluster: Cluster, memory: Memory, gateway: SlurmGateway) -> None:
@@ -37,12 +36,10 @@ def by_states(cluster: Cluster, memory: Memory, gateway: SlurmGateway) -> None:
     ask(cluster, whole, gateway, most=MOST_ASKED)
     resolve_submissions(cluster, looked_at=looked_at, complete=False)
     left = set(whole.to_ask)
-    kept = {number: one for number, one in seen.items() if number not in left}
-    whole.remember(kept if len(kept) <= MOST_REMEMBERED else {}, since=began)
+    whole.remember({number: one for number, one in seen.items() if number not in left}, since=began)
     counts = Counter(one.state == "PENDING" for one in listed if one.state not in FINISHED_STATES)
-    whole.counts, whole.source, whole.at = (counts[False], counts[True]), STATES, looked_at
     whole.seconds = time.monotonic() - began
-    memory.records, memory.bound = len(seen), sum(counts.values())
+    memory.note_pass(STATES, looked_at, counts, records=len(seen))
 
 
 def _fingerprints(listed: Iterable[JobState]) -> dict[int, int]:

@@ -13,12 +13,13 @@ from portal.lib.types import JSONDict
 
 _MOST_INT = 2**31 - 1
 _MOST_BIGINT = 2**63 - 1
-_OWN_JOBS = frozenset({"freehold-probe", "freehold-smoke"})  # the portal's own checks of a cluster
+_NO_EXIT = frozenset({JobState.PENDING, JobState.RUNNING, JobState.SUSPENDED})
+OUR_CHECKS = frozenset({"freehold-probe", "freehold-smoke"})  # the portal's own checks of a cluster
 
 
 def is_our_check(record: JobRecord) -> bool:
     """A job by which provisioning proved that the cluster works; no one's job."""
-    return record.name in _OWN_JOBS and not split_mark(record.comment)[1]
+    return record.name in OUR_CHECKS and not split_mark(record.comment)[1]
 
 
 def columns_of(record: JobRecord) -> JSONDict:
@@ -61,9 +62,6 @@ def columns_of(record: JobRecord) -> JSONDict:
         "mark": mark,
         "restarts": _small(record.restarts) or 0,
     }
-
-
-_NO_EXIT = frozenset({JobState.PENDING, JobState.RUNNING, JobState.SUSPENDED})
 
 
 def state_of(record: JobRecord) -> JobState:

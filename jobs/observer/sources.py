@@ -5,8 +5,8 @@
 - STATES: ids and states of all records, no more. What is missing is gone.
 - SINGLE: records of the jobs that were asked for by their ids. It proves nothing about any other job.
 
-Above MOST_LISTED records SINGLE serves the jobs that people watch at each look, and CONSOLE or STATES, where
-there is one, the queue as a whole every few looks beside it.
+Above MOST_LISTED records SINGLE serves the jobs that people watch, and CONSOLE or STATES, where there is one,
+the queue as a whole every few looks beside it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import datetime as dt
 import threading
 import time
 import uuid
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterable
 from concurrent.futures import Future
 from dataclasses import dataclass, field
@@ -35,6 +35,8 @@ ALL_JOBS: Final = frozenset({LIST, CONSOLE, STATES})  # with these the queue's p
 MOST_LISTED: Final = 5_000  # records; beyond, a full list costs seconds to minutes and gigabytes
 MIN_JOB_AGE: Final = dt.timedelta(seconds=300)  # Slurm's default: so long it keeps an ended job's record
 LIST_FAILED_FOR: Final = dt.timedelta(minutes=10)
+FULL_EVERY: Final = dt.timedelta(minutes=10)  # each record is compared with its row, else those that changed
+MOST_REMEMBERED: Final = 200_000  # records; of a longer queue each is compared in each pass
 
 
 @dataclass(slots=True)
@@ -68,7 +70,7 @@ class Whole:
     def remember(self, lines: dict[int, int], *, since: float) -> None:
         """After a pass that began at `since` on the monotonic clock."""
         with self.lock:
-            self.lines = lines
+            self.lines = lines if len(lines) <= MOST_REMEMBERED else {}
             self.dirty = {job: at for job, at in self.dirty.items() if at >= since}
 
 
@@ -107,6 +109,12 @@ class Memory:
     def note_records(self, records: int, diag: Diag) -> None:
         """A complete source had so many."""
         self.records, self.bound = records, diag.jobs_pending + diag.jobs_running
+
+    def note_pass(self, source: str, at: dt.datetime, counts: Counter[bool], *, records: int) -> None:
+        """One over the whole queue, which began then, came to its end: so many tasks wait (True) or work."""
+        self.whole.source, self.whole.at = source, at
+        self.whole.counts = counts[False], counts[True]
+        self.records, self.bound = records, counts.total()
 
 
 def may_list(cluster_id: uuid.UUID, memory: Memory, diag: Diag, now: dt.datetime) -> bool:

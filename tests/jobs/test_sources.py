@@ -359,7 +359,7 @@ def test_a_lost_submit_is_settled_by_the_lines_too(queue: Queue, alice: User) ->
 
 
 def test_of_a_queue_without_end_no_more_is_remembered(queue: Queue, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(by_lines, "MOST_REMEMBERED", 5)
+    monkeypatch.setattr(sources, "MOST_REMEMBERED", 5)
     for number in range(6):
         queue.slurm.add(job_id=100 + number)
     queue.look()
