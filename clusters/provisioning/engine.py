@@ -52,8 +52,8 @@ def reconcile(cluster_id: UUID | str) -> None:
 def _pass(lease: Lease) -> Pace:
     cluster = Cluster.objects.select_related("site", "tenant").get(pk=lease.cluster_id)
     steps = steps_for(cluster.site, cluster.stack)
-    ctx = keeping(step_context(cluster), lease)
     states = record.states(cluster, steps, lease)
+    ctx = keeping(step_context(cluster), lease)
     run = _Run(lease, ctx, states, ends=time.monotonic() + BUDGET)
     if cluster.wanted:
         run.forward(steps)

@@ -6,11 +6,11 @@ import datetime as dt
 from dataclasses import asdict, dataclass
 
 from clusters import live
-from clusters.models import Cluster, StepEvent, StepState, StepStatus
+from clusters.models import Cluster, Stack, StepEvent, StepState, StepStatus
 from clusters.provisioning.lease import Lease, held
 from clusters.provisioning.looks import Look, Trouble
 from clusters.provisioning.steps import Step
-from clusters.services import observation
+from clusters.services import identities, observation
 from clusters.services.stalls import tell_operators
 from portal.lib import clock
 from tenants.live.topics import publish_all
@@ -32,7 +32,7 @@ class Verdict:
 
 
 def states(cluster: Cluster, steps: tuple[Step, ...], lease: Lease) -> dict[str, StepState]:
-    """One row for each step of the plan, made where missing."""
+    """One row for each step of the plan; where one is missing it is made, with accounts that it may need."""
     with held(lease):
         known = {state.name: state for state in StepState.objects.filter(cluster=cluster)}
         missing = [
@@ -48,6 +48,8 @@ def states(cluster: Cluster, steps: tuple[Step, ...], lease: Lease) -> dict[str,
         ]
         if missing:
             known |= {state.name: state for state in StepState.objects.bulk_create(missing)}
+            if cluster.wanted and cluster.stack == Stack.SLURM:
+                identities.sync(cluster)
     return {step.name: known[step.name] for step in steps}
 
 

@@ -6,7 +6,7 @@ import pytest
 from django.conf import LazySettings
 
 from clusters import demo
-from clusters.models import Flavor, Machine, Offering, Site, StepState, StepStatus
+from clusters.models import Cluster, Flavor, Machine, Offering, Site, StepState, StepStatus
 from portal.lib import clock
 from portal.lib.errors import PermanentError
 from tests.builders import make_tenant
@@ -21,6 +21,19 @@ def test_it_can_be_loaded_twice() -> None:
     demo.load()
     assert Site.objects.get().drivers["machines"] == "local"
     assert (Flavor.objects.count(), Offering.objects.count(), Machine.objects.count()) == (3, 3, 30)
+
+
+def test_a_demo_of_an_older_release_gets_its_new_drivers_and_clusters_their_steps() -> None:
+    demo.load()
+    older = {name: driver for name, driver in demo.DRIVERS.items() if name != "accounting"}
+    Site.objects.update(drivers=older | {"fabric": ""})
+    cluster = make_cluster(make_tenant(), Site.objects.get())
+    demo.load()
+    assert Site.objects.get().drivers == demo.DRIVERS | {"fabric": ""}  # what was taken out stays out
+    woken = Cluster.objects.get()
+    assert (woken.generation, woken.wake) == (cluster.generation + 1, cluster.wake + 1)
+    demo.load()
+    assert Cluster.objects.get().wake == woken.wake
 
 
 def test_a_new_start_looks_again_for_programs_that_were_missing(world: World) -> None:
