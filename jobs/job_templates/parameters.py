@@ -68,6 +68,12 @@ def fill(script: str, parameters: Iterable[Parameter], answers: Mapping[str, str
     return PLACE.sub(lambda match: values.get(match[1], match[0]), script)
 
 
+def unfilled(script: str, parameters: Iterable[Parameter]) -> list[str]:
+    """Names in double braces that no parameter has, each once: often misspelt."""
+    known = {parameter.name for parameter in parameters}
+    return [name for name in dict.fromkeys(PLACE.findall(script)) if name not in known]
+
+
 def declared(parameters: Iterable[Parameter], script: str) -> tuple[Parameter, ...]:
     """The parameters of a template as they may be kept. Raises BadInput about `parameters`."""
     kept = tuple(parameters)
@@ -155,7 +161,10 @@ def from_json(kept: Iterable[Mapping[str, Any]]) -> tuple[Parameter, ...]:
 def _check(parameter: Parameter, script: str) -> None:
     name, label = parameter.name, str(parameter.label)
     if not NAME.fullmatch(name):
-        _refuse(_("A parameter's name is of a to z, 0 to 9 and _, and begins with a letter: batch_size."))
+        told = _(
+            "%(name)s: a parameter's name is of a to z, 0 to 9 and _, and begins with a letter: batch_size."
+        )
+        _refuse(told % {"name": name})
     if not 1 <= len(label) <= LONGEST_LABEL or not label.isprintable():
         _refuse(
             _("%(name)s: the label has 1 to %(most)d characters.") % {"name": name, "most": LONGEST_LABEL}

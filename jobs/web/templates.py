@@ -129,27 +129,43 @@ def template_new(request: TenantRequest) -> HttpResponse:
 @in_tenant
 def template(request: TenantRequest, key: str) -> HttpResponse:
     """One, with a form of its parameters; `version` shows what an older one said."""
+    row = _row(request.actor, key)
+    chosen = _chosen(request.actor, key)
+    if row is None:
+        return _page(request, chosen, None, ParameterForm(chosen))
+    number = request.GET.get("version", "")
+    shown = int(number) if number.isascii() and number.isdigit() and len(number) < 9 else row.version
+    content = service.content_of(service.version_of(row, shown))
+    chosen = Chosen(chosen.key, chosen.title, chosen.text, content)
+    return _page(request, chosen, row, ParameterForm(chosen), shown=shown)
+
+
+def _page(
+    request: TenantRequest,
+    chosen: Chosen,
+    row: JobTemplate | None,
+    form: ParameterForm,
+    *,
+    shown: int | None = None,
+) -> HttpResponse:
+    """One template; `shown` is the version, the newest by default."""
     actor = request.actor
-    row = _row(actor, key)
-    chosen = _chosen(actor, key)
-    versions, shown = [], None
-    if row is not None:
-        versions = list(row.versions.select_related("created_by").order_by("-number")[:50])
-        number = request.GET.get("version", "")
-        shown = int(number) if number.isascii() and number.isdigit() and len(number) < 9 else row.version
-        content = service.content_of(service.version_of(row, shown))
-        chosen = Chosen(chosen.key, chosen.title, chosen.text, content)
+    newest = row.version if row else None
     context = {
         "chosen": chosen,
         "row": row,
-        "form": ParameterForm(chosen),
-        "versions": versions,
-        "shown": shown,
-        "is_newest": row is None or shown == row.version,
+        "form": form,
+        "versions": row.versions.select_related("created_by").order_by("-number")[:50] if row else (),
+        "shown": shown or newest,
+        "is_newest": shown in {None, newest},
+        "unfilled": [
+            f"{{{{{name}}}}}"
+            for name in parameters.unfilled(chosen.content.script, chosen.content.parameters)
+        ],
         "may_change": row is not None and service.may_change(actor, row),
         "may_submit": may(actor, Action.SUBMIT_JOB),
     }
-    return render(request, "jobs/template.html", context)
+    return render(request, "jobs/template.html", context, status=400 if form.errors else 200)
 
 
 @require_POST
@@ -166,8 +182,7 @@ def template_use(request: TenantRequest, key: str) -> HttpResponse:
         service.filled(chosen, answers)
     except BadInput as error:
         _add(form, error)
-        context = {"chosen": chosen, "row": _row(actor, key), "form": form, "is_newest": True}
-        return render(request, "jobs/template.html", context | {"may_submit": True}, status=400)
+        return _page(request, chosen, _row(actor, key), form)
     service.note_use(actor, chosen)
     query = {"template": chosen.key} | {f"p.{name}": value for name, value in answers.items() if value}
     return redirect(f"{reverse('job-start', args=[_slug(actor)])}?{urlencode(query)}")

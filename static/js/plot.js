@@ -22,7 +22,7 @@
   // a label at the right edge is left out rather than cut off; a letter of 12 px is about 7 px wide
   function fitting(plot, at, label) {
     const end = plot.bbox.width / devicePixelRatio + PADDING;
-    return plot.valToPos(at, "x") + label.length * 3.5 > end ? "" : label;
+    return at > plot.data[0].at(-1) || plot.valToPos(at, "x") + label.length * 3.5 > end ? "" : label;
   }
   function options(kind, width, words, lone) {
     const text = ink("text-3"), line = ink("line"), accent = ink("accent-ink"), green = ink("green");

@@ -3,7 +3,7 @@
   "use strict";
   const HEIGHT = 200, drawn = new Map();
   const locale = document.documentElement.lang || undefined;
-  const number = (value) => (value == null ? "–" : value.toLocaleString(locale, { maximumFractionDigits: 1 }));
+  const number = (value, digits = 1) => (value == null ? "–" : value.toLocaleString(locale, { maximumFractionDigits: digits }));
   const day = new Intl.DateTimeFormat(locale, { day: "numeric", month: "short", timeZone: "UTC" });
   const whole = new Intl.DateTimeFormat(locale, { dateStyle: "medium", timeZone: "UTC" });
   const FONT = getComputedStyle(document.body).getPropertyValue("--sans").trim();
@@ -26,8 +26,8 @@
       tzDate: (ts) => uPlot.tzDate(new Date(ts * 1000), "UTC"),
       scales: { x: { range: (_, first, last) => [first, last + 86400] }, y: { range: (_, __, most) => [0, Math.max(1, most)] } },
       axes: [
-        { ...axis, grid: { show: false }, size: 28, space: 64, values: (_, at) => at.map((one) => day.format(one * 1000)) },
-        { ...axis, size: 56, values: (_, at) => at.map(number) },
+        { ...axis, grid: { show: false }, size: 28, space: 64, values: (plot, at) => at.map((one) => (one > plot.data[0].at(-1) ? "" : day.format(one * 1000))) },
+        { ...axis, size: 56, values: (_, at) => at.map((one) => number(one, 2)) },
       ],
       series: [
         { label: words.at, value: (_, at) => (at == null ? "" : whole.format(at * 1000)) },

@@ -17,6 +17,7 @@ NODES, WORD = Parameter("nodes", "Nodes", "2", "number"), Parameter("word", "Wor
 def test_places_of_declared_names_are_filled_and_nothing_else() -> None:
     filled = fill(SCRIPT, (NODES, WORD), {"word": "it's <b>"})
     assert filled == "#!/bin/bash\n#SBATCH --nodes=2\necho \"it's <b>\" it's <b> {{other}} ${{X}}\n"
+    assert parameters.unfilled(SCRIPT, (NODES, WORD)) == ["other"]
     # an answer that looks like a place is a text
     assert "{{nodes}}" in fill(SCRIPT, (NODES, WORD), {"word": "{{nodes}}"})
 

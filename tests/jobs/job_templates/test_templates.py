@@ -103,6 +103,8 @@ def test_a_template_opens_the_form_with_the_answers_in_it(client: Client, ada: U
     assert b'name="nodes" value="1"' in client.get(page).content
     wrong = client.post(f"{page}use/", {"nodes": "many"})
     assert (wrong.status_code, "nodes" in wrong.context["form"].errors) == (400, True)
+    assert f"{page}change/" in wrong.content.decode()  # all of the page is there, not the form alone
+    assert [version.number for version in wrong.context["versions"]] == [1]
     form = client.post(f"{page}use/", {"nodes": "2"}, follow=True)
     assert "#SBATCH --nodes=2" in form.context["form"]["script"].value()
     template.refresh_from_db()
