@@ -179,25 +179,25 @@ def views(world: World, count: int) -> None:
         make_view(world.tenant, world.owner, name=_new())
 
 
-# what fills the list, and its queries: token, membership, READ ONLY, and those of the list itself
+# what fills the list, and its queries: token with membership, READ ONLY, and those of the list itself
 LISTS: dict[str, tuple[Callable[[World, int], None], int]] = {
-    "members_list": (members, 4),
-    "invitations_list": (invitations, 4),
-    "audit_list": (events, 4),
-    "catalogue_list": (offerings, 8),
-    "orders_list": (orders, 6),
-    "clusters_list": (clusters, 6),
-    "cluster_nodes": (nodes, 5),
-    "cluster_steps": (steps, 5),
-    "cluster_events": (step_events, 5),
-    "cluster_kubeconfigs": (kubeconfigs, 6),
-    "cluster_queue": (jobs, 6),
-    "jobs_list": (jobs, 6),
-    "job_events": (job_events, 5),
-    "submissions_list": (submissions, 4),
-    "notifications_list": (notices, 4),
-    "templates_list": (templates, 4),
-    "views_list": (views, 4),
+    "members_list": (members, 3),
+    "invitations_list": (invitations, 3),
+    "audit_list": (events, 3),
+    "catalogue_list": (offerings, 7),
+    "orders_list": (orders, 5),
+    "clusters_list": (clusters, 5),
+    "cluster_nodes": (nodes, 4),
+    "cluster_steps": (steps, 4),
+    "cluster_events": (step_events, 4),
+    "cluster_kubeconfigs": (kubeconfigs, 5),
+    "cluster_queue": (jobs, 5),
+    "jobs_list": (jobs, 5),
+    "job_events": (job_events, 4),
+    "submissions_list": (submissions, 3),
+    "notifications_list": (notices, 3),
+    "templates_list": (templates, 3),
+    "views_list": (views, 3),
 }
 
 
