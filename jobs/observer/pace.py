@@ -62,14 +62,14 @@ def poke(cluster: Cluster, *, due: dt.datetime | None = None) -> None:
     Of acts that follow each other only the first one hurries: a look for each would be one after the other.
     """
     now = clock.now()
-    near, at = (SOON, SOON) if note_acted(cluster.pk) else (LONGEST_REST, JUST_ACTED)
+    near, at = (SOON, SOON) if _note_acted(cluster.pk) else (LONGEST_REST, JUST_ACTED)
     if due is None or due > now + near:
         # a look that is due by then has not begun yet, and will see it
         rows = SlurmEndpoint.objects.filter(cluster=cluster).exclude(next_observe_at__lte=now + near)
         rows.update(next_observe_at=now + at)
 
 
-def note_acted(cluster_id: uuid.UUID) -> bool:
+def _note_acted(cluster_id: uuid.UUID) -> bool:
     """Something was changed there by us a moment ago; whether it is the first act for a while.
 
     It is said again only every few seconds.
