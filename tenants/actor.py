@@ -26,6 +26,7 @@ class Actor:
     address: str | None = None
     request_id: str = ""
     grant: Grant | None = None  # of the API token, whose rights are no more than this
+    places: tuple[Membership, ...] = ()  # all that it may enter, read with `tenant`
 
     @property
     def is_signed_in(self) -> bool:
@@ -57,16 +58,16 @@ class Actor:
         An API token opens the tenant of its own membership, which was read with it, and no other, whatever
         its person may enter.
         """
-        membership = self._membership_in(slug) if self.grant is None else self.grant.membership
-        if membership is None or membership.tenant.slug != slug:
+        places = self._places() if self.grant is None else (self.grant.membership,)
+        membership = next((place for place in places if place.tenant.slug == slug), None)
+        if membership is None:
             raise NotVisible
-        return replace(self, tenant=membership.tenant, role=membership.role)
+        return replace(self, tenant=membership.tenant, role=membership.role, places=places)
 
-    def _membership_in(self, slug: str) -> Membership | None:
+    def _places(self) -> tuple[Membership, ...]:
         if self.user is None or not self.user.is_active:
-            return None
-        rows = Membership.objects.select_related("tenant").working()
-        return rows.filter(tenant__slug=slug, user=self.user).first()
+            return ()
+        return tuple(Membership.objects.places_of(self.user))
 
 
 SYSTEM = Actor(is_system=True, via="worker")

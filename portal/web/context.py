@@ -7,7 +7,8 @@ from django.http import HttpRequest
 
 from portal.lib.types import JSONDict
 from portal.web.navigation import navigation, search_address
-from tenants.actor import NOBODY
+from tenants.actor import NOBODY, Actor
+from tenants.models import Tenant
 from tenants.services.members import tenants_of
 
 
@@ -16,10 +17,16 @@ def frame(request: HttpRequest) -> JSONDict:
     actor = getattr(request, "actor", NOBODY)
     return {
         "actor": actor,
-        "my_tenants": tenants_of(actor.user) if actor.user is not None else [],
+        "my_tenants": _tenants_of(actor),
         "nav": navigation(actor, request.path),
         "search_url": search_address(actor),
         "product": settings.PRODUCT_NAME,
         "terms_url": settings.TERMS_URL,
         "demo": settings.MODE == "demo",
     }
+
+
+def _tenants_of(actor: Actor) -> list[Tenant]:
+    if actor.tenant is not None:
+        return [place.tenant for place in actor.places]
+    return tenants_of(actor.user) if actor.user is not None else []

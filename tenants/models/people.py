@@ -158,6 +158,11 @@ class MembershipQuerySet(TenantQuerySet["Membership"]):
         """Neither ended nor suspended, of a person and a tenant that are not suspended."""
         return self.live().filter(suspended_at=None, user__is_active=True, tenant__suspended_at=None)
 
+    def places_of(self, person: User) -> Self:
+        """Where a person may enter, with the tenants, by their names."""
+        own = self.working().filter(user=person).select_related("tenant")
+        return own.order_by("tenant__name", "tenant__slug")
+
 
 class Membership(TenantOwned):
     """A user in a tenant, with a role."""

@@ -89,8 +89,7 @@ def suspended_in(person: User) -> list[Tenant]:
 
 def tenants_of(person: User) -> list[Tenant]:
     """The tenants that a person may enter, by name."""
-    open_ones = Membership.objects.working().select_related("tenant").filter(user=person)
-    return [membership.tenant for membership in open_ones.order_by("tenant__name", "tenant__slug")]
+    return [membership.tenant for membership in Membership.objects.places_of(person)]
 
 
 def check_role(actor: Actor, role: str, present: str | None = None) -> None:

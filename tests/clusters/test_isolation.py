@@ -117,5 +117,5 @@ def test_it_costs_the_same_however_many_machines(
 ) -> None:
     browser = sign_in(client, owner_of(cluster.tenant))
     browser.get(url(cluster))
-    with django_assert_num_queries(13):
+    with django_assert_num_queries(12):
         browser.get(url(cluster))

@@ -168,5 +168,5 @@ def test_the_page_costs_the_same_however_many_jobs(
     browser = sign_in(client, owner_of(cluster.tenant))
     url = f"/t/{cluster.tenant.slug}/clusters/{cluster.pk}/volcano/"
     browser.get(url)
-    with django_assert_num_queries(13):
+    with django_assert_num_queries(12):
         browser.get(url)

@@ -129,11 +129,11 @@ def test_the_number_of_queries_does_not_grow_with_qos_users_and_jobs(
 ) -> None:
     sign_in(client, alice)
     page_of(client, booked)
-    with django_assert_num_queries(16):
+    with django_assert_num_queries(15):
         page_of(client, booked)
     for number in range(5):
         make_job(booked, alice, qos=f"q{number}", account=f"a{number}")
-    with django_assert_num_queries(16):
+    with django_assert_num_queries(15):
         page_of(client, booked)
 
 
