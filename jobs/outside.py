@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache, partial
 
 from django.conf import settings
 from django.utils import translation
@@ -54,6 +55,7 @@ def gateway_for(
         raise WrongState(_("This cluster has no Slurm API yet."), hint=_("Its page shows how far it is."))
     key = crypto.unseal(bytes(endpoint.sealed_jwt_key))
     seconds = deadline or DEADLINE
+    mint = partial(tokens.mint, identity.name, key)
     if kept:
         session = slurm_access.kept.of(endpoint, identity.name, timeout=seconds)
     else:
@@ -63,7 +65,7 @@ def gateway_for(
             endpoint.url,
             endpoint.api_version,
             identity.name,
-            lambda: tokens.mint(identity.name, key),
+            cache(mint) if kept else mint,
             seconds,
             session=session,
         )

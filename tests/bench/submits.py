@@ -14,13 +14,17 @@ from tests.bench import world
 from tests.e2e.waiting import free_port
 
 ONE, MANY = 1, 8  # who ask at the same time
+# (how many ask, whether Slurm's daemons have a core for themselves and all else has the others)
+SETTINGS = ((ONE, False), (MANY, False), (MANY, True))
 TITLE = (
     "Submits to a real slurmctld and slurmrestd (22.05, v0.0.38), through two web processes with an observer"
-    f" beside them, PostgreSQL with fsync; {MANY} who ask without a pause, on the same cores"
+    f" beside them, PostgreSQL with fsync; {MANY} who ask without a pause. All on the same cores, and once as"
+    " on a machine each: Slurm's daemons on one core, portal, stores and who asks on the others"
 )
 HEADS = (
     "way",
     *("one asks: jobs/s", "by slurmrestd alone", f"{MANY} ask: jobs/s", "by slurmrestd alone"),
+    *(f"{MANY} ask, a machine each: jobs/s", "by slurmrestd alone"),
     *("processor ms a job: portal", "observer", "PostgreSQL", "slurmrestd", "slurmctld", "who asks"),
 )
 

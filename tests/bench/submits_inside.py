@@ -35,7 +35,7 @@ from jobs.services.drafts import Typed  # noqa: E402
 from portal.lib import crypto  # noqa: E402
 from tests.api.calls import make_token  # noqa: E402
 from tests.bench import live, world  # noqa: E402
-from tests.bench.submits import MANY, ONE  # noqa: E402
+from tests.bench.submits import SETTINGS  # noqa: E402
 from tests.builders import actor_for  # noqa: E402
 from tests.clusters import fakes  # noqa: E402
 from tests.contract.slurmrest.lab import NODES, slurm_lab  # noqa: E402
@@ -52,19 +52,40 @@ GROUPS = ("portal", "observer", "PostgreSQL", "slurmrestd", "slurmctld", "who as
 
 def _seconds(queue: LongQueue, web: int, observer: int) -> dict[str, float]:
     """Processor time that everything that takes part has used so far."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_backend_pid()")
-        postgres = psutil.Process(cursor.fetchone()[0]).ppid()
     daemons = {name.partition("-")[0]: one.pid for name, one in queue.lab.processes.items()}
     children = resource.getrusage(resource.RUSAGE_CHILDREN)
     return {
         "portal": _seconds_of(web),
         "observer": _seconds_of(observer),
-        "PostgreSQL": _seconds_of(postgres),
+        "PostgreSQL": _seconds_of(_postgres()),
         "slurmrestd": _seconds_of(daemons["slurmrestd"]),
         "slurmctld": _seconds_of(daemons["slurmctld"]),
         "who asks": time.process_time() + children.ru_utime + children.ru_stime,
     }
+
+
+def _postgres() -> int:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_backend_pid()")
+        return psutil.Process(cursor.fetchone()[0]).ppid()
+
+
+def _place(queue: LongQueue, *, apart: bool) -> None:
+    """Everything may use all cores, or Slurm's daemons the first and all else the others."""
+    first, *others = sorted(os.sched_getaffinity(psutil.Process().ppid()))
+    everything = {first, *others}
+    _bind([os.getpid(), _postgres()], set(others) if apart and others else everything)
+    _bind([one.pid for one in queue.lab.processes.values()], {first} if apart else everything)
+
+
+def _bind(pids: list[int], cores: set[int]) -> None:
+    """These processes, their children and all threads of them; those to come do likewise."""
+    for pid in pids:
+        parent = psutil.Process(pid)
+        for one in (parent, *parent.children(recursive=True)):
+            with suppress(psutil.NoSuchProcess, ProcessLookupError):
+                for thread in one.threads():
+                    os.sched_setaffinity(thread.id, cores)
 
 
 def _seconds_of(pid: int) -> float:
@@ -117,11 +138,15 @@ def _rows(first: LongQueue, port: int, seconds: Callable[[LongQueue], dict[str, 
     rates: dict[str, list[float]] = {}
     used: dict[str, dict[str, float]] = {}
     for name, way in ways.items():
-        for many in (ONE, MANY):
+        for many, apart in SETTINGS:
             with _anew(first) as queue:
-                rate, used[name] = _rate(queue, way, many, partial(seconds, queue))
+                _place(queue, apart=apart)
+                rate, spent = _rate(queue, way, many, partial(seconds, queue))
+                _place(queue, apart=False)
             rates.setdefault(name, []).append(rate)
-            sys.stderr.write(f"  {name}, {many}: {rate:.0f}/s {used[name]}\n")
+            if not apart:
+                used[name] = spent
+            sys.stderr.write(f"  {name}, {many}{' apart' if apart else ''}: {rate:.0f}/s {spent}\n")
     return [
         [
             name,
