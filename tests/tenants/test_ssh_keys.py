@@ -75,6 +75,7 @@ def test_keys_are_kept_as_they_are_read(ada: User, tenant: Tenant) -> None:
         ("\n".join(public(ec.generate_private_key(ec.SECP256R1())) for _ in range(11)), "At most 10 keys"),
         (SSH_KEY + " " + "x" * 2000, "Line 1 is too long"),
     ],
+    ids=["short", "garbled", "another kind", "options", "old kind", "weak", "private", "many", "long"],
 )
 def test_what_is_no_public_key_is_refused_and_changes_nothing(
     client: Client, ada: User, tenant: Tenant, text: str, says: str
