@@ -12,6 +12,7 @@ from django.utils import translation
 from pytest_django import DjangoDbBlocker
 
 from tests import groups
+from tests.cast import ada, tenant, token  # noqa: F401  # fixtures are found by their names
 from tests.contract.slurmrest.fixtures import (  # noqa: F401  # fixtures are found by their names
     slurm_release,
     strict_release,

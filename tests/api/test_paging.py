@@ -11,21 +11,11 @@ from django.core import signing
 from tenants.commands import command
 from tenants.models import Tenant, User
 from tests.api.calls import make_token, send
-from tests.builders import actor_for, make_member, make_tenant, make_user
+from tests.builders import actor_for, make_member
 
 pytestmark = [pytest.mark.django_db, pytest.mark.matrix]
 HOST = "http://testserver"
 AUDIT = "/api/v1/t/aurora/audit/"
-
-
-@pytest.fixture
-def ada() -> User:
-    return make_user("Ada")
-
-
-@pytest.fixture
-def tenant(ada: User) -> Tenant:
-    return make_tenant("Aurora", owner=ada)
 
 
 @pytest.fixture

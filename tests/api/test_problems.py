@@ -12,28 +12,13 @@ from rest_framework.exceptions import ErrorDetail, ValidationError
 
 from portal.lib.errors import PermanentError, TemporaryError
 from tenants.api import parsing, problems
-from tenants.models import Role, Tenant, User
+from tenants.models import Role, Tenant
 from tests.api.calls import make_token, send
-from tests.builders import make_member, make_tenant, make_user
+from tests.builders import make_member
 from tests.cases import case
 
 pytestmark = [pytest.mark.django_db, pytest.mark.matrix]
 ORDERS = "/api/v1/t/aurora/orders/"
-
-
-@pytest.fixture
-def ada() -> User:
-    return make_user("Ada")
-
-
-@pytest.fixture
-def tenant(ada: User) -> Tenant:
-    return make_tenant("Aurora", owner=ada)
-
-
-@pytest.fixture
-def token(ada: User, tenant: Tenant) -> str:
-    return make_token(ada, tenant)
 
 
 def told(answer: Any, status: int) -> Any:

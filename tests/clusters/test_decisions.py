@@ -26,17 +26,12 @@ from clusters.services.plans import PlanChanged
 from portal.lib.crypto import unseal
 from portal.lib.errors import BadInput, NotAllowed, WrongState
 from tenants.models import AuditEvent, Membership, Role, Tenant
-from tests.builders import actor_for, make_member, make_tenant
+from tests.builders import actor_for, make_member
 from tests.cases import case
 from tests.clusters.builders import approved_order, make_cluster, make_order, make_site, operator, owner_of
 from tests.clusters.fakes import World
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("world")]
-
-
-@pytest.fixture
-def tenant() -> Tenant:
-    return make_tenant()
 
 
 @pytest.fixture

@@ -32,18 +32,13 @@ from portal.lib import clock
 from portal.lib.errors import WrongState
 from tenants.live.topics import Topic, version_of
 from tenants.models import AuditEvent, Tenant
-from tests.builders import actor_for, make_tenant
+from tests.builders import actor_for
 from tests.cases import case
 from tests.clusters.builders import make_cluster, make_site, operator, owner_of
 from tests.clusters.fakes import NAMES, World
 
 pytestmark = pytest.mark.django_db
 STEPS = [name for name, _ in NAMES]
-
-
-@pytest.fixture
-def tenant() -> Tenant:
-    return make_tenant()
 
 
 @pytest.fixture

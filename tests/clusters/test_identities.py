@@ -18,17 +18,12 @@ from tenants.models import Membership, Role, Tenant
 from tenants.services import access
 from tenants.services.members import change_role, remove_member, resume_member, suspend_member
 from tenants.services.ssh_keys import set_keys
-from tests.builders import actor_for, make_member, make_tenant, sign_in
+from tests.builders import actor_for, make_member, sign_in
 from tests.clusters.builders import make_cluster, make_site, operator, owner_of
 from tests.clusters.fakes import World, read
 from tests.tenants.routes import SSH_KEY
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def tenant() -> Tenant:
-    return make_tenant()
 
 
 @pytest.fixture

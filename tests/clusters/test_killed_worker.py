@@ -15,7 +15,7 @@ from clusters.models import Allocation, Cluster, Order, OrderState, StepState
 from clusters.services.clusters import terminate_cluster
 from portal.lib.types import JSONDict
 from tenants.models import AuditEvent, Tenant
-from tests.builders import actor_for, make_tenant
+from tests.builders import actor_for
 from tests.cases import case
 from tests.clusters.builders import approved_order, make_site, owner_of
 from tests.clusters.fakes import World
@@ -55,11 +55,6 @@ class Worker:
         self._process.stdin.close()
         self._process.stdout.close()
         assert self._process.wait(timeout=60) == 0
-
-
-@pytest.fixture
-def tenant() -> Tenant:
-    return make_tenant()
 
 
 @case("U38")

@@ -22,11 +22,6 @@ FLEET = "/operations/clusters/cluster/"
 
 
 @pytest.fixture
-def tenant() -> Tenant:
-    return make_tenant()
-
-
-@pytest.fixture
 def order(tenant: Tenant, world: World) -> Order:
     return make_order(tenant, make_site())
 

@@ -22,11 +22,6 @@ SUMMARY = "/t/aurora-lab/orders/summary/"
 
 
 @pytest.fixture
-def tenant() -> Tenant:
-    return make_tenant()
-
-
-@pytest.fixture
 def site() -> Site:
     return make_site()
 

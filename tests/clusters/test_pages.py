@@ -15,18 +15,13 @@ from clusters.services.clusters import give_up, pause, terminate_cluster
 from portal.lib import clock
 from portal.lib.keyset import ROWS
 from tenants.models import Role, Tenant
-from tests.builders import actor_for, make_member, make_tenant, sign_in
+from tests.builders import actor_for, make_member, sign_in
 from tests.cases import case
 from tests.clusters.builders import make_cluster, make_order, make_site, operator, owner_of
 from tests.clusters.fakes import World
 
 pytestmark = pytest.mark.django_db
 TABS = ("", "nodes/", "steps/", "events/", "access/", "settings/")
-
-
-@pytest.fixture
-def tenant() -> Tenant:
-    return make_tenant()
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ from clusters.services.plans import inputs_of
 from clusters.tasks import learn_site, learn_sites
 from tenants.models import Tenant
 from tests.api.calls import make_token, send
-from tests.builders import make_tenant, sign_in
+from tests.builders import sign_in
 from tests.clusters.builders import make_site, operator, owner_of
 from tests.clusters.fakes import World
 
@@ -80,11 +80,6 @@ def site(world: World, platform: Platform) -> Iterator[Site]:
     yield made
     if before is not None:
         FACTORIES["vcluster_platform"] = before
-
-
-@pytest.fixture
-def tenant() -> Tenant:
-    return make_tenant()
 
 
 def sent(site: Site, **parameters: str) -> dict[str, str]:

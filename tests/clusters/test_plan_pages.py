@@ -10,16 +10,11 @@ from clusters.models import Cluster, Order
 from clusters.provisioning import engine
 from clusters.provisioning.plan import make_plan
 from tenants.models import Tenant
-from tests.builders import make_tenant, sign_in
+from tests.builders import sign_in
 from tests.clusters.builders import make_cluster, make_order, make_site, operator, owner_of, resize
 from tests.clusters.fakes import FakeStep, World
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def tenant() -> Tenant:
-    return make_tenant()
 
 
 @pytest.fixture

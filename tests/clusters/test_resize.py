@@ -33,7 +33,7 @@ from clusters.services.resize_checks import ResizeRequest
 from clusters.services.resizing import submit_resize
 from portal.lib.errors import BadInput, NotAllowed, WrongState
 from tenants.models import AuditEvent, Role, Tenant
-from tests.builders import actor_for, make_member, make_tenant
+from tests.builders import actor_for, make_member
 from tests.cases import case
 from tests.clusters.builders import (
     add_machines,
@@ -49,11 +49,6 @@ from tests.clusters.builders import (
 from tests.clusters.fakes import World
 
 pytestmark = [pytest.mark.django_db, pytest.mark.matrix]
-
-
-@pytest.fixture
-def tenant() -> Tenant:
-    return make_tenant()
 
 
 @pytest.fixture

@@ -26,17 +26,12 @@ from clusters.services.orders import cancel_order
 from portal.lib import clock
 from portal.lib.errors import WrongState
 from tenants.models import Tenant
-from tests.builders import actor_for, make_member, make_tenant
+from tests.builders import actor_for, make_member
 from tests.cases import case
 from tests.clusters.builders import approve, make_cluster, make_site, operator, owner_of, resize
 from tests.clusters.fakes import World, read
 
 pytestmark = [pytest.mark.django_db, pytest.mark.matrix]
-
-
-@pytest.fixture
-def tenant() -> Tenant:
-    return make_tenant()
 
 
 @pytest.fixture

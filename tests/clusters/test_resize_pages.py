@@ -14,7 +14,7 @@ from clusters.provisioning import engine
 from clusters.services.clusters import give_up, terminate_cluster
 from clusters.services.orders import cancel_order
 from tenants.models import Role, Tenant
-from tests.builders import actor_for, make_member, make_tenant, sign_in
+from tests.builders import actor_for, make_member, sign_in
 from tests.cases import case
 from tests.clusters.builders import (
     approve,
@@ -29,11 +29,6 @@ from tests.clusters.builders import (
 from tests.clusters.fakes import World
 
 pytestmark = [pytest.mark.django_db, pytest.mark.matrix]
-
-
-@pytest.fixture
-def tenant() -> Tenant:
-    return make_tenant()
 
 
 @pytest.fixture

@@ -16,17 +16,12 @@ from clusters.services.orders import cancel_order
 from portal.lib import clock
 from portal.lib.errors import BadInput, NotAllowed, WrongState
 from tenants.models import AuditEvent, Role, Tenant
-from tests.builders import actor_for, make_member, make_tenant, sign_in
+from tests.builders import actor_for, make_member, sign_in
 from tests.cases import case
 from tests.clusters.builders import make_cluster, make_order, make_site, operator, owner_of
 from tests.clusters.fakes import World
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def tenant() -> Tenant:
-    return make_tenant()
 
 
 @pytest.fixture

@@ -23,11 +23,6 @@ MINUTE = dt.timedelta(minutes=1)
 
 
 @pytest.fixture
-def tenant() -> Tenant:
-    return make_tenant()
-
-
-@pytest.fixture
 def cluster(tenant: Tenant) -> Cluster:
     make_site(machines=9)
     return make_cluster(tenant, phase=Phase.READY)

@@ -13,7 +13,7 @@ from clusters.services.clusters import terminate_cluster
 from clusters.templatetags.orders import gib, money, signed
 from tenants.live.topics import Topic, version_of
 from tenants.models import Tenant
-from tests.builders import actor_for, make_tenant, sign_in
+from tests.builders import actor_for, sign_in
 from tests.clusters.builders import (
     approved_order,
     make_cluster,
@@ -26,11 +26,6 @@ from tests.clusters.builders import (
 from tests.clusters.fakes import World
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def tenant() -> Tenant:
-    return make_tenant()
 
 
 @pytest.fixture

@@ -22,16 +22,6 @@ pytestmark = pytest.mark.django_db
 GERMAN = {"Accept-Language": "de-AT,de;q=0.9,en;q=0.5"}
 
 
-@pytest.fixture
-def ada() -> User:
-    return make_user("Ada")
-
-
-@pytest.fixture
-def tenant(ada: User) -> Tenant:
-    return make_tenant("Aurora", owner=ada)
-
-
 def lang_of(client: Client, path: str = "/", **headers: str) -> str:
     page = client.get(path, headers=headers).content.decode()
     return page.partition('<html lang="')[2].partition('"')[0]

@@ -18,11 +18,6 @@ def ada() -> User:
     return make_user("Ada <i>")
 
 
-@pytest.fixture
-def tenant(ada: User) -> Tenant:
-    return make_tenant("Aurora", owner=ada)
-
-
 def act(ada: User, tenant: Tenant, verb: str = "member.left", count: int = 1) -> None:
     for _ in range(count):
         with command(

@@ -13,20 +13,10 @@ from portal.lib.errors import BadInput, NotAllowed, NotVisible, WrongState
 from tenants.models import AuditEvent, Invitation, Membership, OidcIdentity, Role, Tenant, User
 from tenants.services import invitations as service
 from tenants.services import members
-from tests.builders import actor_for, make_member, make_tenant, make_user, sign_in
+from tests.builders import actor_for, make_member, make_user, sign_in
 from tests.cases import case
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def ada() -> User:
-    return make_user("Ada")
-
-
-@pytest.fixture
-def tenant(ada: User) -> Tenant:
-    return make_tenant("Aurora", owner=ada)
 
 
 def link(ada: User, tenant: Tenant, email: str = "rui@example.org", role: str = Role.MEMBER) -> str:

@@ -9,19 +9,9 @@ from portal.lib.errors import BadInput, NotAllowed, NotVisible, WrongState
 from tenants import hooks
 from tenants.models import AuditEvent, Membership, Role, Tenant, User
 from tenants.services import members
-from tests.builders import actor_for, make_member, make_tenant, make_user, sign_in
+from tests.builders import actor_for, make_member, make_user, sign_in
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def ada() -> User:
-    return make_user("Ada")
-
-
-@pytest.fixture
-def tenant(ada: User) -> Tenant:
-    return make_tenant("Aurora", owner=ada)
 
 
 def row_of(person: User) -> Membership:

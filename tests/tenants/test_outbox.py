@@ -26,16 +26,6 @@ pytestmark = pytest.mark.django_db
 NAMES = ("数据-训练 🚀", 'it\'s "v2"', "a|b", "site:run/7", "<img src=x onerror=alert(1)>", "$(id)", "=1+1")
 
 
-@pytest.fixture
-def ada() -> User:
-    return make_user("Ada")
-
-
-@pytest.fixture
-def tenant(ada: User) -> Tenant:
-    return make_tenant("Aurora", owner=ada)
-
-
 def text_of(mail: OutboxMail) -> str:
     assert mail.sealed_body is not None
     return unseal(bytes(mail.sealed_body)).decode()

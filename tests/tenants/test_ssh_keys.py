@@ -18,7 +18,7 @@ from portal.lib.errors import BadInput, NotAllowed
 from tenants import hooks
 from tenants.models import AuditEvent, Membership, Role, SshKey, Tenant, User
 from tenants.services import members, ssh_keys
-from tests.builders import actor_for, make_member, make_tenant, make_user, sign_in
+from tests.builders import actor_for, make_member, sign_in
 from tests.tenants.routes import SSH_KEY
 
 pytestmark = pytest.mark.django_db
@@ -28,16 +28,6 @@ EC = ec.generate_private_key(ec.SECP256R1())
 def public(key: ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey) -> str:
     """As a .pub file has it."""
     return key.public_key().public_bytes(Encoding.OpenSSH, PublicFormat.OpenSSH).decode()
-
-
-@pytest.fixture
-def ada() -> User:
-    return make_user("Ada")
-
-
-@pytest.fixture
-def tenant(ada: User) -> Tenant:
-    return make_tenant("Aurora", owner=ada)
 
 
 def test_keys_are_kept_as_they_are_read(ada: User, tenant: Tenant) -> None:

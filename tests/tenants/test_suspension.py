@@ -25,16 +25,6 @@ Act = Callable[[], object]
 
 
 @pytest.fixture
-def ada() -> User:
-    return make_user("Ada")
-
-
-@pytest.fixture
-def tenant(ada: User) -> Tenant:
-    return make_tenant("Aurora", owner=ada)
-
-
-@pytest.fixture
 def rui(tenant: Tenant) -> User:
     return make_member(tenant, user=make_user("Rui"))
 

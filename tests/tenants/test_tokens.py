@@ -16,19 +16,9 @@ from tenants.rights import Action, may, require
 from tenants.scopes import SCOPES, actions_of, useful_scopes
 from tenants.services import members, tokens
 from tests.api.calls import make_token
-from tests.builders import actor_for, make_member, make_tenant, make_user, sign_in
+from tests.builders import actor_for, make_member, make_tenant, sign_in
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def ada() -> User:
-    return make_user("Ada")
-
-
-@pytest.fixture
-def tenant(ada: User) -> Tenant:
-    return make_tenant("Aurora", owner=ada)
 
 
 def in_days(days: float) -> dt.datetime:

@@ -32,16 +32,6 @@ PAGE, EXPORT = "/t/aurora/audit/", "/t/aurora/audit/export/"
 OPERATIONS = "/operations/tenants/auditevent/"
 
 
-@pytest.fixture
-def ada() -> User:
-    return make_user("Ada")
-
-
-@pytest.fixture
-def tenant(ada: User) -> Tenant:
-    return make_tenant("Aurora", owner=ada)
-
-
 def act(person: User, tenant: Tenant, verb: str, **detail: object) -> AuditEvent:
     with command(verb, actor=actor_for(person, tenant), target=tenant, detail=detail):
         pass

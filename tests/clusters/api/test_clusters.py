@@ -8,9 +8,9 @@ import pytest
 
 from clusters.models import Cluster, Node, Offering, Phase, Site, SlurmEndpoint, StepEvent, StepState
 from portal.lib import clock
-from tenants.models import Role, Tenant, User
+from tenants.models import Role, Tenant
 from tests.api.calls import make_token, send
-from tests.builders import make_member, make_tenant, make_user
+from tests.builders import make_member
 from tests.clusters.builders import make_cluster, make_site
 
 pytestmark = [pytest.mark.django_db, pytest.mark.matrix]
@@ -20,21 +20,6 @@ HERE = "/api/v1/t/aurora/"
 @pytest.fixture(autouse=True)
 def site(world: object) -> Site:
     return make_site(machines=8)
-
-
-@pytest.fixture
-def ada() -> User:
-    return make_user("Ada")
-
-
-@pytest.fixture
-def tenant(ada: User) -> Tenant:
-    return make_tenant("Aurora", owner=ada)
-
-
-@pytest.fixture
-def token(ada: User, tenant: Tenant) -> str:
-    return make_token(ada, tenant)
 
 
 @pytest.fixture

@@ -12,9 +12,8 @@ from clusters.models import Offering, Order, OrderState, Quota, Site, SiteStock
 from clusters.provisioning.plan import make_plan
 from clusters.services.decisions import approve_order
 from portal.lib import clock
-from tenants.models import AuditEvent, Tenant, User
-from tests.api.calls import make_token, send
-from tests.builders import make_tenant, make_user
+from tenants.models import AuditEvent, Tenant
+from tests.api.calls import send
 from tests.clusters.builders import add_machines, make_flavor, make_order, make_site, operator
 
 pytestmark = [pytest.mark.django_db, pytest.mark.matrix]
@@ -24,21 +23,6 @@ HERE = "/api/v1/t/aurora/"
 @pytest.fixture(autouse=True)
 def site(world: object) -> Site:
     return make_site(machines=4)
-
-
-@pytest.fixture
-def ada() -> User:
-    return make_user("Ada")
-
-
-@pytest.fixture
-def tenant(ada: User) -> Tenant:
-    return make_tenant("Aurora", owner=ada)
-
-
-@pytest.fixture
-def token(ada: User, tenant: Tenant) -> str:
-    return make_token(ada, tenant)
 
 
 def ask(

@@ -16,21 +16,6 @@ pytestmark = [pytest.mark.django_db, pytest.mark.matrix]
 HERE = "/api/v1/t/aurora/"
 
 
-@pytest.fixture
-def ada() -> User:
-    return make_user("Ada")
-
-
-@pytest.fixture
-def tenant(ada: User) -> Tenant:
-    return make_tenant("Aurora", owner=ada)
-
-
-@pytest.fixture
-def token(ada: User, tenant: Tenant) -> str:
-    return make_token(ada, tenant)
-
-
 def ask(token: str, method: str, path: str, body: Any = None, *, status: int = 200) -> Any:
     answer = send(token, method, HERE + path, body)
     assert answer.status_code == status, answer.content
