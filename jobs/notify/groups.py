@@ -36,6 +36,11 @@ class Group:
         return self.job.label if self.is_one else str(number_of(self.job))
 
     @property
+    def page(self) -> str:
+        """The name of the address that shows it."""
+        return "job" if self.is_one else "job-tasks"
+
+    @property
     def failed(self) -> bool:
         """Something in it failed."""
         return bool(self.counts[Happening.FAILED])
@@ -54,8 +59,9 @@ class Group:
 
     @property
     def why(self) -> str:
-        """How a single job ended, in a sentence; empty for others."""
-        outcome = outcome_of(self.job) if self.is_one else None
+        """How a single job ended, in a sentence; empty for others, and where a start is told."""
+        is_end = self.is_one and self.notices[0].what != Happening.STARTED
+        outcome = outcome_of(self.job) if is_end else None
         return str(outcome.what) if outcome else ""
 
 

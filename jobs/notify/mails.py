@@ -67,7 +67,9 @@ def _mail(tenant: Tenant, person: User, groups: list[Group]) -> bool:
         return False  # whoever left is told nothing of the tenant any more
     first = groups[0]
     one = len(groups) == 1
-    link = reverse("job", args=[tenant.slug, first.job.pk]) if one else reverse("jobs", args=[tenant.slug])
+    link = (
+        reverse(first.page, args=[tenant.slug, first.job.pk]) if one else reverse("jobs", args=[tenant.slug])
+    )
     sent = queue_mail_to(
         person,
         subject=_subject(tenant, groups),

@@ -97,6 +97,19 @@ def test_each_happening_is_told_once_and_only_what_was_asked_for(
     assert sorted(told(ada)) == [("8", "failed"), ("9", "ended"), ("9", "started")]
 
 
+def test_a_start_is_told_as_a_start_though_the_job_has_ended_since(
+    client: Client, ada: User, tenant: Tenant, cluster: Cluster
+) -> None:
+    ask(ada, tenant, service.Wanted(on_start=True, by_mail=True))
+    see(cluster, ada, 7, "RUNNING")
+    see(cluster, ada, 7, "COMPLETED")
+    ((_subject, text),) = mails()
+    page = sign_in(client, ada).get("/t/aurora/notifications/").content.decode()
+    for told_of in (text, page):
+        assert "started" in told_of
+        assert "It ended" not in told_of
+
+
 def test_a_requeued_job_is_told_of_again(ada: User, tenant: Tenant, cluster: Cluster) -> None:
     ask(ada, tenant, service.Wanted(on_start=True))
     see(cluster, ada, 7, "RUNNING")
