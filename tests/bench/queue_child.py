@@ -1,7 +1,7 @@
 """One measurement in a process of its own, so that its memory is its own: arguments WHAT URL ACCOUNT TIMES.
 
-WHAT is "pass" or "list", and the median of TIMES rounds is taken. A token for slurmrestd comes on standard
-input, figures go to standard output.
+WHAT is "first", for one look, or "rounds", of which the median of TIMES is taken. A token for slurmrestd
+comes on standard input, figures go to standard output.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import http.client
 import json
 import sys
 import time
+from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
@@ -22,7 +23,7 @@ django.setup()
 
 # Models may be imported only after Django is set up, which the line above does.
 from clusters.clients.slurmrest.dialects import dialect_for  # noqa: E402
-from clusters.models import SlurmEndpoint  # noqa: E402
+from clusters.models import Cluster, SlurmEndpoint  # noqa: E402
 from clusters.services import slurm_access  # noqa: E402
 from jobs.observer.leftovers import end_missing  # noqa: E402
 from jobs.observer.look import look  # noqa: E402
@@ -74,58 +75,57 @@ class Jobs(msgspec.Struct):
 def main(what: str, url: str, account: str, times: str) -> None:
     """Measure."""
     endpoint, token = _endpoint(url), sys.stdin.read()
-    figures = _pass(endpoint, int(times)) if what == "pass" else _list(endpoint, account, token, int(times))
+    figures = _first(endpoint) if what == "first" else _rounds(endpoint, account, token, int(times))
     sys.stdout.write(json.dumps(figures))
 
 
-def _pass(endpoint: SlurmEndpoint, times: int) -> dict[str, float]:
-    """Looks that read the whole queue, by the source that the observer chooses, and find nothing new.
+def _first(endpoint: SlurmEndpoint) -> dict[str, float]:
+    """The first look of a process: it connects, reads nodes, partitions, reservations and licences too."""
+    before = _most()
+    _, seconds, _ = _timed(lambda: look(endpoint, Memory()))
+    return {"seconds": seconds, "mib": _most() - before}
+
+
+def _rounds(endpoint: SlurmEndpoint, account: str, token: str, times: int) -> dict[str, float]:
+    """Medians of the bare list and of looks that read the whole queue and find nothing new, by turns.
 
     "known": each job compared with what the look before saw, as usual; "rows": with its row, as every ten
-    minutes. The first one of a process also connects, and reads nodes, partitions, reservations and licences,
-    which later ones do at their own pace.
+    minutes. Nodes and the like are read at their own pace. "ours": the list, whatever the source of looks.
     """
-    first, memory = _most(), Memory()
-    _, began, _ = _timed(lambda: look(endpoint, memory))
-    figures = {"first": began, "mib": _most() - first}
+    memory, first = Memory(), _most()
+    taken: dict[str, list[float]] = defaultdict(list)
+    mib: list[float] = []
 
-    def again() -> None:
-        memory.req_time = memory.whole.tried_at = None
-        memory.whole.doings = ()
-        look(_endpoint(endpoint.url), memory)
+    def timed(name: str, do: Callable[[], T]) -> T:
+        found, seconds, processor = _timed(do)
+        taken[name].append(seconds)
+        taken[f"{name} processor"].append(processor)
+        mib.append(_most() - first)
+        return found
 
-    def anew() -> None:
-        memory.full_at = memory.whole.full_at = None
-        again()
-
-    for name, do in (("known", again), ("rows", anew)):
-        looks = [_timed(do) for _ in range(times)]
-        figures[name] = percentile([one[1] for one in looks], 0.5)
-        figures[f"{name} processor"] = min(one[2] for one in looks)
-    return figures
-
-
-def _list(endpoint: SlurmEndpoint, account: str, token: str, times: int) -> dict[str, float]:
-    """The list of all jobs: as bare as it can be, then the same answer by the portal, rows compared."""
-    first = _most()
-    loads, parses, body = [], [], b""
     for _ in range(times):
-        body, loaded, _ = _timed(lambda: _download(endpoint.url, account, token))
-        _, parsed, _ = _timed(lambda: msgspec.json.decode(body, type=Jobs).jobs)  # noqa: B023  # at once
-        loads.append(loaded)
-        parses.append(parsed)
-    figures = {"download": percentile(loads, 0.5), "parse": percentile(parses, 0.5), "mib": _most() - first}
-    answer = Answer(200, "application/json", body)
-    cluster = endpoint.cluster
+        body = timed("download", lambda: _download(endpoint.url, account, token))
+        timed("parse", lambda: msgspec.json.decode(body, type=Jobs).jobs)  # noqa: B023  # at once
+        timed("ours", lambda: _compare(endpoint.cluster, body))  # noqa: B023
+        if memory.req_time is None and memory.whole.at is None:
+            _read_all(endpoint, memory)
+        timed("known", lambda: _read_all(endpoint, memory))
+        memory.full_at = memory.whole.full_at = None
+        timed("rows", lambda: _read_all(endpoint, memory))
+    figures = {name: percentile(values, 0.5) for name, values in taken.items()}
+    return figures | {"mib": mib[1], "mib ours": mib[2]}
 
-    def compare() -> None:
-        records, now = dialect_for(VERSION).jobs(answer).jobs, clock.now()
-        # but for what lines do not tell: rows of a long queue lack it until it is asked for
-        save_records(cluster, records, looked_at=now, only=QUEUE_COLUMNS)
-        end_missing(cluster, {record.job_id for record in records}, now)
 
-    ours = [_timed(compare)[1] for _ in range(times)]
-    return figures | {"ours": percentile(ours, 0.5), "mib_ours": _most() - first}
+def _compare(cluster: Cluster, body: bytes) -> None:
+    records, now = dialect_for(VERSION).jobs(Answer(200, "application/json", body)).jobs, clock.now()
+    # but for what lines do not tell: rows of a long queue lack it until it is asked for
+    save_records(cluster, records, looked_at=now, only=QUEUE_COLUMNS)
+    end_missing(cluster, {record.job_id for record in records}, now)
+
+
+def _read_all(endpoint: SlurmEndpoint, memory: Memory) -> None:
+    memory.req_time, memory.whole.tried_at, memory.whole.doings = None, None, ()
+    look(_endpoint(endpoint.url), memory)
 
 
 def _endpoint(url: str) -> SlurmEndpoint:
