@@ -10,6 +10,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from jobs.api.jobs import JOBS, JobDetail
+from jobs.api.request import Strict
 from jobs.models import Job
 from jobs.services import changes, selections
 from jobs.services.actions import require_act
@@ -19,7 +20,7 @@ from tenants.api.views import TenantApi, operation, read_body
 from tenants.scoping import get_visible
 
 
-class ActIn(serializers.Serializer[Any]):
+class ActIn(Strict):
     """What to do."""
 
     act = serializers.ChoiceField(choices=list(ACTS))
@@ -45,7 +46,7 @@ class ActOut(serializers.Serializer[Any]):
     job = JobDetail()
 
 
-class ManyIn(serializers.Serializer[Any]):
+class ManyIn(Strict):
     """One act on several jobs. A row that stands for an array in a folded list means all of it."""
 
     act = serializers.ChoiceField(choices=[name for name in ACTS if name != CHANGE])

@@ -10,7 +10,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from clusters.stacks import require_slurm
-from jobs.api.request import JobIn, as_sent, typed
+from jobs.api.request import JobIn, Strict, as_sent, typed
 from jobs.api.submit import CLUSTERS
 from jobs.models import SubmissionState
 from jobs.services import batches
@@ -22,7 +22,7 @@ from tenants.rights import Action
 from tenants.scoping import get_visible
 
 
-class BatchIn(serializers.Serializer[Any]):
+class BatchIn(Strict):
     """Jobs, each as for a submit of its own."""
 
     jobs = JobIn(many=True, allow_empty=False, max_length=batches.MOST)  # type: ignore[call-arg]  # many's

@@ -13,6 +13,7 @@ from rest_framework import serializers
 
 from jobs.services.drafts import FROM_API, Typed
 from portal.lib.errors import BadInput
+from tenants.api.views import refuse_unknown
 
 # names of the API: names of a request to Slurm, whose texts are read as the form's are
 TYPED = {"memory": "memory_mib", "memory_per_cpu": "memory_per_cpu_mib", "time_limit": "time_limit_minutes"}
@@ -38,7 +39,16 @@ class _Alike(serializers.ListSerializer[Any]):
         return self._found
 
 
-class JobIn(serializers.Serializer[Any]):
+class Strict(serializers.Serializer[Any]):
+    """A body of which nothing is dropped without a word."""
+
+    def to_internal_value(self, data: Any) -> Any:
+        """As always, but for names that there are not."""
+        refuse_unknown(self, data)
+        return super().to_internal_value(data)
+
+
+class JobIn(Strict):
     """A job. What is absent or empty comes from the script's #SBATCH lines, else from Slurm's defaults."""
 
     wrap = serializers.CharField(
@@ -54,7 +64,7 @@ class JobIn(serializers.Serializer[Any]):
         trim_whitespace=False,
         help_text="Begins with #!; at most 1 MiB. Its #SBATCH lines are read as by sbatch.",
     )
-    name = _text("At most 128 characters.")
+    name = _text("At most 255 characters.")
     partition = _text("Which nodes.")
     nodes = serializers.IntegerField(required=False, min_value=1, max_value=10_000)
     tasks = serializers.IntegerField(required=False, min_value=1, max_value=1_000_000)

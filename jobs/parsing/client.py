@@ -44,6 +44,7 @@ def problems_of(values: Values, target: Target) -> Iterator[tuple[str, str]]:
     begin, deadline = number(values, "begin"), number(values, "deadline")
     if begin and deadline and deadline < begin:
         yield "deadline", _("The deadline is before the begin.")
+    yield from _gpu_problems(values, target)
     if target.is_new:
         if values.get("tasks_per_gpu") and values.get("tres_per_task"):
             yield "tasks_per_gpu", _("Tasks for each GPU and resources for each task cannot both be set.")
@@ -54,7 +55,6 @@ def _newer_problems(values: Values, target: Target) -> Iterator[tuple[str, str]]
     if values.get("cpus_per_gpu") and values.get("cpus_per_task"):
         yield "cpus_per_gpu", _("CPUs for each GPU and for each task cannot both be set. Keep one of them.")
     yield from _task_problems(values)
-    yield from _gpu_problems(values, target)
     core, thread = number(values, "tasks_per_core"), number(values, "threads_per_core")
     if core and thread and thread < core:
         yield "tasks_per_core", _("More tasks per core than threads per core.")

@@ -128,6 +128,8 @@ def differences(records: Sequence[JobRecord], changes: JobChanges) -> tuple[str,
     told: list[str] = []
     for record in records:
         for name in sorted(changes.asked & _SEEN.keys()):
+            if name in OF_ARRAYS and not record.array_task_string:
+                continue  # a task that is a record of its own by now does not tell it
             look, show = _SEEN[name]
             wanted, found = getattr(changes, name), look(record)
             if found != wanted:

@@ -48,7 +48,7 @@ WORDS: tuple[str, ...] = (
     _("A job. What is absent or empty comes from the script's #SBATCH lines, else from Slurm's defaults."),
     _("One command in the place of the script, as by sbatch --wrap."),
     _("Begins with #!; at most 1 MiB. Its #SBATCH lines are read as by sbatch."),
-    _("At most 128 characters."),
+    _("At most 255 characters."),
     _("Which nodes."),
     _("On each node: a number, or model and number (a100:2)."),
     _("Per node: 16G, 1.5T, or MiB (512); 0 is all of the node."),

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 from django.utils.cache import patch_vary_headers
+from django.utils.translation import gettext as _
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
@@ -99,13 +100,22 @@ def operation(
 
 
 def read_query(request: Request, kind: type[serializers.Serializer[Any]]) -> dict[str, Any]:
-    """The parameters of the address. Raises ValidationError (400)."""
-    return _read(kind, request.query_params.dict())
+    """The parameters of the address. Raises ValidationError (400), for a filter that there is not, too."""
+    asked = request.query_params.dict()
+    refuse_unknown(_reader(kind), asked)
+    return _read(kind, asked)
 
 
 def read_body(request: Request, kind: type[serializers.Serializer[Any]]) -> dict[str, Any]:
     """The body. Raises ValidationError (400)."""
     return _read(kind, request.data)
+
+
+def refuse_unknown(reader: serializers.Serializer[Any], sent: Any) -> None:
+    """Raise ValidationError for a name that would be dropped without a word."""
+    unknown = sent.keys() - reader.fields.keys() if isinstance(sent, Mapping) else set()
+    if unknown:
+        raise serializers.ValidationError({name: _("There is no such value.") for name in sorted(unknown)})
 
 
 def _read(kind: type[serializers.Serializer[Any]], data: Any) -> dict[str, Any]:

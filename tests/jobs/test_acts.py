@@ -8,8 +8,8 @@ from django.test import Client
 from clusters.clients.slurm_console.console import Unreadable
 from clusters.clients.slurmrest import errors
 from clusters.clients.slurmrest.changes import CannotAsk, JobChanges
+from clusters.drivers.slurm_probe.site import USER_TOP
 from clusters.models import Cluster, Site
-from clusters.services import consoles as site_consoles
 from jobs.models import Job
 from jobs.services import acts, changes
 from jobs.services.acts import ACTS
@@ -64,6 +64,20 @@ def test_what_slurm_took_and_did_not_do_is_told(
     assert act(alice, tenant, job, "hold").differs == (
         "Slurm took the change, but the hold of 12 is still not held.",
     )
+
+
+def test_only_the_waiting_rest_of_an_array_tells_how_many_may_run(
+    slurm: FakeSlurm, tenant: Tenant, alice: User, cluster: Cluster
+) -> None:
+    at = clock.now().replace(microsecond=0)
+    facts = {"user_name": "fh", "submit_time": int(at.timestamp()), "array_job_id": 12}
+    job = make_job(cluster, alice, state="PENDING", slurm_job_id=12, array_job_id=12, submit_time=at)
+    slurm.add(job_id=12, array_task_string="1-3%2", **facts)
+    slurm.add(job_id=13, array_task_id=0, state="RUNNING", **facts)
+    assert act(alice, tenant, job, "change", changes=JobChanges(array_throttle=2)).differs == ()
+    slurm.change(12, array_task_string="1-3")
+    (told,) = act(alice, tenant, job, "change", changes=JobChanges(array_throttle=2)).differs
+    assert "Tasks at once of 12_[1-3] is still 0" in told
 
 
 def test_what_a_release_ignores_is_not_asked_for(
@@ -162,7 +176,7 @@ def test_top_only_where_the_site_lets(
     job = make_job(cluster, alice, state="PENDING", slurm_job_id=12)
     with pytest.raises(WrongState, match="does not let members reorder"):
         act(alice, tenant, job, "top")
-    Site.objects.update(settings={site_consoles.TOP: True})
+    Site.objects.update(settings={USER_TOP: True})
     act(alice, tenant, Job.objects.get(pk=job.pk), "top")
     assert [verb for _, verb, _ in console.asked] == ["top"]
 

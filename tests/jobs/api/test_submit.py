@@ -142,6 +142,16 @@ def test_problems_stand_at_the_names_of_the_api(
     assert len(slurm.submitted) == 1
 
 
+def test_what_there_is_not_is_named_and_never_dropped(slurm: FakeSlurm, cluster: Cluster, token: str) -> None:
+    told = {"ntasks": ["There is no such value."]}
+    assert submit(token, cluster, status=400, ntasks=4)["errors"] == told
+    many = {"jobs": [{"script": SCRIPT}, {"script": SCRIPT, "ntasks": 4}]}
+    found = ask(token, "post", f"clusters/{cluster.pk}/jobs/many/", many, status=400, key="new")
+    assert found["errors"] == {"jobs.1.ntasks": ["There is no such value."]}
+    assert ask(token, "get", "jobs/?stat=RUNNING", status=400)["errors"].keys() == {"stat"}
+    assert not slurm.submitted
+
+
 @case("U07")
 def test_no_line_break_makes_a_second_variable(slurm: FakeSlurm, cluster: Cluster, token: str) -> None:
     for text in ("x\nLD_PRELOAD=/tmp/x.so", "x\r\nB=1", "x\rB=1"):
