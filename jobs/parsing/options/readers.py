@@ -21,6 +21,7 @@ from jobs.parsing.time_limit import parse_time_limit
 LARGEST: Final = 2**31 - 1
 TOP: Final = 2**32 - 3  # how Slurm writes --priority=TOP
 MOST_NICE: Final = 2**31 - 3
+_NAME: Final = r"[^\s\x00-\x1f\x7f,;|&<>'\"\\]+"
 _GPU: Final = rf"(?:{MODEL}(?:[:=]\d+)?|\d+)"
 _GRES: Final = rf"[A-Za-z][\w.-]*(?::{MODEL})?(?:[:=]\d+[KMGTkmgt]?)?"
 _TRES: Final = r"(?:cpu[:=]0*[1-9]\d*|(?:gres[/:]|license/|bb/)[\w:/.-]+(?:=\d+)?)"
@@ -83,7 +84,7 @@ def matching(pattern: str, example: str) -> Reader:
 
 
 line = partial(parse_line, longest=1000)
-names = matching(r"[^\s,;|&<>'\"\\]+(?:,[^\s,;|&<>'\"\\]+)*", "debug,gpu")
+names = matching(rf"{_NAME}(?:,{_NAME})*", "debug,gpu")
 gpus = matching(rf"{_GPU}(?:,{_GPU})*", "2, a100:2")
 tres = matching(rf"{_TRES}(?:,{_TRES})*", "cpu=2,gres/gpu:1")
 

@@ -114,6 +114,7 @@ def test_several_options_on_a_line_and_the_last_one_wins() -> None:
         ("--tres-per-task=cpu=2,mem=100", "Line 2: --tres-per-task: Write for example cpu=2"),
         ("--get-user-env=x", "Line 2: --get-user-env: Write for example 60L"),
         ("--begin=2031-1-20", "Line 2: --begin: This is not a moment."),
+        ("--partition=a\x01b", "Line 2: --partition: Write for example debug,gpu."),
         ("train", 'Line 2: "train" is not an option.'),
         ("-N 2 -- train", 'Line 2: "train" is not an option.'),
     ],
