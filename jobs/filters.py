@@ -17,10 +17,9 @@ from portal.lib.types import Words
 
 LONGEST_TEXT = 255
 MOST_COLUMNS = 6  # beside the name: a table has at most seven at 1280 px
-AT_WORK = AT_WORK_STATES
 WAITING = ("PENDING",)
 STATES: Mapping[str, tuple[str, ...]] = {
-    "running": AT_WORK,
+    "running": AT_WORK_STATES,
     "pending": WAITING,
     "completed": ("COMPLETED",),
     "failed": tuple(sorted(set(ENDED_STATES) - {"COMPLETED", "CANCELLED", "ENDED"})),

@@ -10,9 +10,8 @@ from dataclasses import dataclass, field
 from django.db.models import Sum
 
 from clusters.models import Cluster, Node
-from jobs.filters import AT_WORK
 from jobs.listing import texts_with
-from jobs.models import ACTIVE_STATES, Job, Partition
+from jobs.models import ACTIVE_STATES, AT_WORK_STATES, Job, Partition
 from jobs.parsing.hosts import holds
 from portal.lib.errors import NotVisible
 from portal.lib.keyset import ROWS
@@ -84,7 +83,7 @@ def jobs_on(actor: Actor, cluster: Cluster, name: str) -> tuple[list[Job], int]:
 
     Lists of hosts are read once for each that there is.
     """
-    rows = Job.objects.for_actor(actor).filter(cluster=cluster, state__in=AT_WORK)
+    rows = Job.objects.for_actor(actor).filter(cluster=cluster, state__in=AT_WORK_STATES)
     lists = [text for text in rows.order_by().values_list("nodes", flat=True).distinct() if holds(text, name)]
     found = rows.filter(nodes__in=lists)
     shown = found.select_related("cluster", "owner").order_by("-submit_time", "-id")[: MOST_ON_NODE + 1]

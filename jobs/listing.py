@@ -19,15 +19,15 @@ from django.db.models.expressions import Combinable
 from django.db.models.functions import Coalesce, Left
 
 from clusters.models import Cluster
-from jobs.filters import AT_WORK, STATES, WAITING, Filter
-from jobs.models import ACTIVE_STATES, ENDED_STATES, NAME_SORTED, Job
+from jobs.filters import STATES, WAITING, Filter
+from jobs.models import ACTIVE_STATES, AT_WORK_STATES, ENDED_STATES, NAME_SORTED, Job
 from portal.lib import keyset
 from portal.lib.keyset import ROWS
 from tenants.actor import Actor
 from tenants.scoping import TenantQuerySet
 
 # what comes first in a list: at work, then waiting, then the rest
-SEGMENTS: tuple[tuple[str, ...], ...] = (AT_WORK, WAITING, ENDED_STATES)
+SEGMENTS: tuple[tuple[str, ...], ...] = (AT_WORK_STATES, WAITING, ENDED_STATES)
 _TIME_AND_KEY = ("submit_time", "id")
 _LARGEST = 2**31
 

@@ -11,6 +11,7 @@ from clusters.clients.slurm_console.console import SlurmConsole
 from clusters.clients.slurm_console.local import Controller, LocalConsole
 from clusters.drivers.slinky import inside
 from clusters.drivers.slinky.settings import SlinkySettings
+from clusters.drivers.slurm_probe import site as slurm_site
 from clusters.kube import tenant
 from clusters.kube.servers import client_for
 from clusters.models import Cluster, ClusterSecret, Site, SlurmIdentity, StepState
@@ -18,7 +19,6 @@ from portal.lib.crypto import unseal
 from portal.lib.errors import PermanentError, WrongState
 
 LOCAL, SLINKY = "local", "slinky"
-TOP = "slurm_user_top"  # a site's setting: members may put a job of theirs before their others
 
 
 def why_absent(cluster: Cluster) -> str:
@@ -33,7 +33,7 @@ def why_absent(cluster: Cluster) -> str:
 
 def may_top(site: Site) -> bool:
     """Whether the site lets members reorder their own waiting jobs."""
-    return site.settings.get(TOP) is True
+    return slurm_site.may_top(site.settings)
 
 
 def open_console(identity: SlurmIdentity, token: Callable[[], str], *, timeout: float) -> SlurmConsole:

@@ -10,7 +10,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import Q
 from django.utils.translation import gettext as _
 
-from jobs.examples import EXAMPLES, example
+from jobs.examples import EXAMPLES, Example, example
 from jobs.job_templates.models import JobTemplate, JobTemplateVersion
 from jobs.job_templates.parameters import Parameter, declared, fill, from_json, to_json
 from jobs.parsing.refusal import Refusal
@@ -77,10 +77,8 @@ def content_of(version: JobTemplateVersion) -> Content:
 
 def choose(actor: Actor, key: str) -> Chosen | None:
     """The built-in of that name, or the kept one of that id in its newest version; else None."""
-    known = example(key)
-    if known is not None:
-        content = Content(known.script, known.parameters, known.fields)
-        return Chosen(known.name, known.title, known.text, content)
+    if (known := example(key)) is not None:
+        return _chosen(known)
     try:
         template = template_of(actor, uuid.UUID(key))
     except (ValueError, NotVisible):
@@ -91,10 +89,11 @@ def choose(actor: Actor, key: str) -> Chosen | None:
 
 def built_in() -> tuple[Chosen, ...]:
     """Those that come with the portal."""
-    return tuple(
-        Chosen(known.name, known.title, known.text, Content(known.script, known.parameters, known.fields))
-        for known in EXAMPLES
-    )
+    return tuple(map(_chosen, EXAMPLES))
+
+
+def _chosen(known: Example) -> Chosen:
+    return Chosen(known.name, known.title, known.text, Content(known.script, known.parameters, known.fields))
 
 
 def filled(chosen: Chosen, answers: Mapping[str, str]) -> dict[str, str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from django.utils.translation import gettext as _
 
@@ -73,14 +73,8 @@ def change(*, actor: Actor, wanted: Wanted, job: Job | None = None) -> None:
             tenant=actor.tenant,
             user=user,
             job=job,
-            defaults={
-                "on_start": wanted.on_start,
-                "on_end": wanted.on_end,
-                "on_failure": wanted.on_failure,
-                "by_mail": wanted.by_mail,
-                "in_browser": wanted.in_browser,
-                "since": clock.now().replace(microsecond=0),  # Slurm tells whole seconds
-            },
+            # Slurm tells whole seconds
+            defaults={**asdict(wanted), "since": clock.now().replace(microsecond=0)},
         )
 
 

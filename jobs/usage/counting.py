@@ -18,12 +18,11 @@ from django.db import connection
 from django.db.models import Case, DateTimeField, F, Q, QuerySet, Value, When
 from django.db.models.functions import Coalesce, Greatest, Least
 
-from jobs.models import ACTIVE_STATES, Job
+from jobs.models import AT_WORK_STATES, Job
 from jobs.usage.spans import Span
 from tenants.actor import Actor
 
 CENT = Decimal("0.01")
-RAN = tuple(state for state in ACTIVE_STATES if state != "PENDING")
 _PARTS = """
 WITH job AS ({jobs}), part AS (
     SELECT job.id, job.cluster_id, job.owner_id, job.user_name, job.account, job.partition, day::date AS day,
@@ -130,14 +129,14 @@ def _jobs(asked: Question, end: dt.datetime) -> tuple[str, Sequence[Any]]:
     """Through the one door: the jobs that ran in the span, with when they began and ended in it."""
     since = asked.span.since
     rows = Job.objects.for_actor(asked.actor).filter(start_time__lt=end).exclude(state="PENDING")
-    rows = rows.filter(Q(state__in=RAN) | Q(end_time__gt=since) | Q(end_time=None))
+    rows = rows.filter(Q(state__in=AT_WORK_STATES) | Q(end_time__gt=since) | Q(end_time=None))
     if asked.cluster is not None:
         rows = rows.filter(cluster=asked.cluster)
     ran = rows.annotate(
         # of a job that runs, end_time is when its limit ends
         began=Greatest("start_time", Value(since, output_field=DateTimeField())),
         ended=Case(
-            When(state__in=RAN, then=Value(end, output_field=DateTimeField())),
+            When(state__in=AT_WORK_STATES, then=Value(end, output_field=DateTimeField())),
             default=Least(Coalesce("end_time", "observed_at"), Value(end, output_field=DateTimeField())),
         ),
     )

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from clusters.clients.slurm_console.lines import parse
+from clusters.drivers.slurm_probe.site import USER_TOP
 from clusters.kube import tenant
 from clusters.models import Cluster, IdentityKind, Phase, SlurmIdentity
 from clusters.services import consoles, secrets
@@ -74,7 +75,7 @@ def test_a_cluster_without_login_pods_has_no_console_and_says_why(
 def test_acts_and_the_queue_go_by_the_login_pod(slurm_pods: SlurmPods) -> None:
     lab, node, portal = slurm_pods.lab, slurm_pods.node, slurm_pods.portal
     row = slinky_cluster(tenant.pack(portal.access))
-    row.site.settings = {**row.site.settings, consoles.TOP: True}
+    row.site.settings = {**row.site.settings, USER_TOP: True}
     row.site.save()
     type(row.slurm).objects.filter(cluster=row).update(
         url=lab.url, api_version="v0.0.38", sealed_jwt_key=seal(lab.key)

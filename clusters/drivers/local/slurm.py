@@ -30,7 +30,7 @@ from clusters.drivers.local.folder import ClusterFolder
 from clusters.drivers.local.guard import guarded
 from clusters.drivers.local.settings import LocalSettings
 from clusters.drivers.local.slurmconf import Rendered
-from clusters.drivers.slurm_probe import gateways
+from clusters.drivers.slurm_probe import gateways, site
 from clusters.provisioning.steps import ClusterSpec, Difference, Observed, StepContext
 from portal.lib.errors import OutsideError, PermanentError, TemporaryError
 
@@ -196,7 +196,7 @@ class SlurmStep:
             old=old,
             gone=gone,
             accounting=accounting_books.is_told(ctx, home, old),
-            user_top=ctx.settings.get(slurmconf.USER_TOP) is True,
+            user_top=site.may_top(ctx.settings),
         )
         munge_key = home.munge_key.read_bytes() if home.munge_key.exists() else secrets.token_bytes(128)
         plan = slurm_plan.plan(

@@ -11,7 +11,6 @@ from clusters.drivers.local.names import longest_node_name, node_name
 from clusters.provisioning.steps import ClusterSpec, FlavorSpec, PoolSpec
 from portal.lib.errors import PermanentError
 
-USER_TOP = "slurm_user_top"  # a setting of the site, read by services.consoles too
 REST, CONTROLLER, DATABASE, FIRST_NODE = 0, 1, 5, 10  # offsets in the cluster's block of ports
 DEFAULT_LINE = re.compile(r"^PartitionName=(\S+) .*?\bDefault=YES\b", re.MULTILINE)
 NODE_LINE = re.compile(

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from clusters.drivers.slurm_probe import site
 from clusters.kube.site_settings import NAME, Section, bad
 
 SECTION: Final = "slinky"
-USER_TOP: Final = "slurm_user_top"  # of the site, read by services.consoles too
 DIRECT, GITOPS = "direct", "gitops"
 FILES, SSSD = "files", "sssd"
 SERVICES = ("LoadBalancer", "NodePort", "ClusterIP")
@@ -127,7 +127,7 @@ class SlinkySettings:
             rest_replicas=section.number("rest_replicas", default.rest_replicas, least=1, most=10),
             spare_cpus=section.number("spare_cpus", default.spare_cpus, least=0, most=64),
             spare_mib=section.number("spare_mib", default.spare_mib, least=0, most=262_144),
-            user_top=settings.get(USER_TOP) is True,
+            user_top=site.may_top(settings),
         )
 
     def remarks(self) -> tuple[str, ...]:

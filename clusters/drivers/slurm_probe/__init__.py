@@ -1,1 +1,1 @@
-"""Looks whether a Slurm cluster works, through slurmrestd only; shared by every driver that makes one."""
+"""What drivers that make Slurm share: looks through slurmrestd whether it works, users, what a site says."""

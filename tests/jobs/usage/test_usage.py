@@ -283,4 +283,4 @@ def test_more_jobs_need_no_more_queries_and_hardly_more_time(
     assert seconds < 10  # under one on a machine that does nothing else
 
 
-QUERIES = 16  # the frame's and the right to look included
+QUERIES = 15  # the frame's and the right to look included
