@@ -9,24 +9,23 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from urllib.parse import urlsplit
+
+from tests.fixtures.http_server import Handler
 
 
 @contextmanager
-def serving(answer: Callable[[BaseHTTPRequestHandler], None]) -> Iterator[str]:
+def serving(answer: Callable[[Handler], None]) -> Iterator[str]:
     """The address of a server that handles every request with `answer`."""
 
-    class Handler(BaseHTTPRequestHandler):
+    class Serving(Handler):
         def handle_one(self) -> None:
             answer(self)
 
         do_GET = do_POST = do_DELETE = handle_one  # noqa: N815
 
-        def log_message(self, format: str, *args: object) -> None:  # noqa: A002
-            """Say nothing."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Serving)
     server.daemon_threads = True
     threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
     try:
@@ -40,11 +39,10 @@ def serving(answer: Callable[[BaseHTTPRequestHandler], None]) -> Iterator[str]:
 def lossy_proxy(target: str) -> Iterator[str]:
     """Hands every request on, waits for the answer, and hangs up without it."""
 
-    def answer(request: BaseHTTPRequestHandler) -> None:
+    def answer(request: Handler) -> None:
         upstream = http.client.HTTPConnection(urlsplit(target).netloc, timeout=20)
-        length = int(request.headers.get("Content-Length", 0))
         headers = {name: value for name, value in request.headers.items() if name.lower() != "host"}
-        upstream.request(request.command, request.path, request.rfile.read(length) or None, headers)
+        upstream.request(request.command, request.path, request.body() or None, headers)
         upstream.getresponse().read()
         upstream.close()
         request.close_connection = True
@@ -70,11 +68,10 @@ def front_of(target: str) -> Iterator[Front]:
     """
     front, pages = Front(), itertools.cycle([(200, b"<p>Sign in</p>"), (502, b"<h1>Bad Gateway</h1>")])
 
-    def answer(request: BaseHTTPRequestHandler) -> None:
-        length = int(request.headers.get("Content-Length", 0))
-        body = request.rfile.read(length) or None
+    def answer(request: Handler) -> None:
+        body = request.body() or None
         if front.pages:
-            reply(request, *next(pages), kind="text/html")
+            request.say(*next(pages), kind="text/html")
             return
         headers = {name: value for name, value in request.headers.items() if name.lower() != "host"}
         if front.late is not None and not request.path.endswith("/diag"):
@@ -82,21 +79,12 @@ def front_of(target: str) -> Iterator[Front]:
         upstream = http.client.HTTPConnection(urlsplit(target).netloc, timeout=20)
         upstream.request(request.command, request.path, body, headers)
         got = upstream.getresponse()
-        reply(request, got.status, got.read(), kind=got.headers.get("Content-Type", "text/plain"))
+        request.say(got.status, got.read(), kind=got.headers.get("Content-Type", "text/plain"))
         upstream.close()
 
     with serving(answer) as url:
         front.url = url
         yield front
-
-
-def reply(request: BaseHTTPRequestHandler, status: int, body: bytes, *, kind: str) -> None:
-    """A whole answer."""
-    request.send_response(status)
-    request.send_header("Content-Type", kind)
-    request.send_header("Content-Length", str(len(body)))
-    request.end_headers()
-    request.wfile.write(body)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,10 +101,10 @@ class Fault:
 def broken_slurm(fault: Fault) -> Iterator[str]:
     """Answers everything in one bad way."""
 
-    def answer(request: BaseHTTPRequestHandler) -> None:
+    def answer(request: Handler) -> None:
         time.sleep(fault.delay)
         with suppress(OSError):
-            reply(request, fault.status, fault.body, kind=fault.kind)
+            request.say(fault.status, fault.body, kind=fault.kind)
 
     with serving(answer) as url:
         yield url

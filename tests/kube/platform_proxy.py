@@ -20,6 +20,7 @@ import jsonschema
 from clusters.clients.kube.models import Access
 from clusters.clients.kube.tls import context_for
 from portal.lib.http import Answer, Outside
+from tests.fixtures import http_server
 from tests.kube import openapi
 from tests.kube.platform_crds import GROUP
 from tests.kube.server import KubeServer
@@ -172,28 +173,19 @@ def _refusal(code: int, reason: str, message: str) -> Answer:
 
 
 def _handler(proxy: PlatformProxy) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(http_server.Handler):
         protocol_version = "HTTP/1.1"
-        disable_nagle_algorithm = True  # or each answer waits for the acknowledgement of its own headers
 
         def _do(self) -> None:
-            length = int(self.headers.get("Content-Length") or 0)
             passed = {
                 name: self.headers[name]
                 for name in ("Authorization", "Accept", "Content-Type")
                 if name in self.headers
             }
-            answer = proxy.answer(self.command, self.path, passed, self.rfile.read(length))
-            self.send_response(answer.status)
-            self.send_header("Content-Type", answer.content_type or JSON)
-            self.send_header("Content-Length", str(len(answer.body)))
-            self.end_headers()
-            self.wfile.write(answer.body)
+            answer = proxy.answer(self.command, self.path, passed, self.body())
+            self.say(answer.status, answer.body, answer.content_type or JSON)
 
         do_GET = do_POST = do_PATCH = do_DELETE = do_PUT = _do  # noqa: N815
-
-        def log_message(self, *_: object) -> None:
-            """Say nothing."""
 
         def handle(self) -> None:
             """A client that hangs up is no matter."""

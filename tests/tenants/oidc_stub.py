@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, parse_qsl, urlsplit
 
@@ -18,6 +18,7 @@ from joserfc import jwt
 from joserfc.jwk import OctKey, RSAKey
 
 from portal.lib.types import JSONDict
+from tests.fixtures import http_server
 
 CLIENT_ID = "freehold"
 CLIENT_SECRET = "a-client-secret-that-is-long-enough-for-hs256"
@@ -111,18 +112,12 @@ def running() -> Iterator[Stub]:
     """Serve until the block ends."""
     stub = Stub()
 
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(http_server.Handler):
         def _answer(self, status: int, body: Any) -> None:
-            raw = json.dumps(body).encode()
-            self.send_response(status)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(raw)))
-            if status == 302:
-                self.send_header("Location", "http://127.0.0.1:1/elsewhere")
-            self.end_headers()
-            self.wfile.write(raw)
+            elsewhere = {"Location": "http://127.0.0.1:1/elsewhere"} if status == 302 else {}
+            self.say(status, json.dumps(body).encode(), **elsewhere)
 
-        def do_GET(self) -> None:
+        def do_GET(self) -> None:  # noqa: N802 -- http.server's name
             path = urlsplit(self.path).path
             stub.asked.append(path)
             pages: dict[str, Callable[[], JSONDict | None]] = {
@@ -137,13 +132,10 @@ def running() -> Iterator[Stub]:
             else:
                 self._answer(404, {})
 
-        def do_POST(self) -> None:
+        def do_POST(self) -> None:  # noqa: N802
             stub.asked.append(self.path)
-            form = parse_qs(self.rfile.read(int(self.headers["Content-Length"])).decode())
+            form = parse_qs(self.body().decode())
             self._answer(*stub.token({name: values[0] for name, values in form.items()}))
-
-        def log_message(self, *args: Any) -> None:
-            pass
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True

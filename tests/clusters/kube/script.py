@@ -13,6 +13,7 @@ from typing import Any
 
 from clusters.clients.kube.client import KubeClient
 from clusters.clients.kube.models import Access
+from tests.fixtures import http_server
 from tests.kube.pki import Authority
 
 
@@ -73,7 +74,7 @@ class Script:
     def _handler(self) -> type[BaseHTTPRequestHandler]:
         script = self
 
-        class Handler(BaseHTTPRequestHandler):
+        class Handler(http_server.Handler):
             protocol_version = "HTTP/1.1"
 
             def setup(self) -> None:
@@ -82,8 +83,7 @@ class Script:
                 super().setup()
 
             def _answer(self) -> None:
-                length = int(self.headers.get("Content-Length") or 0)
-                asked = Asked(self.command, self.path, dict(self.headers), self.rfile.read(length))
+                asked = Asked(self.command, self.path, dict(self.headers), self.body())
                 script.asked.append(asked)
                 reply = script.play(asked)
                 if reply.cut:
@@ -98,9 +98,6 @@ class Script:
                 self.wfile.write(body)
 
             do_GET = do_POST = do_PATCH = do_DELETE = _answer  # noqa: N815
-
-            def log_message(self, *_: object) -> None:
-                """Say nothing."""
 
             def handle(self) -> None:
                 """A client that hangs up in the handshake is no matter."""

@@ -5,14 +5,12 @@ from __future__ import annotations
 import json
 import re
 import secrets
-import socket
 import ssl
-import struct
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import urlsplit
@@ -20,6 +18,7 @@ from urllib.parse import urlsplit
 from tests.clusters.netris.controller import Controller, Refusal
 from tests.clusters.netris.schemas import violation
 from tests.clusters.netris.tls import certificate_for_loopback
+from tests.fixtures import http_server
 
 USER, PASSWORD = "freehold", "pa55-of-the-fabric"
 Kind = Literal[
@@ -61,15 +60,14 @@ class Fault:
         return True
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(http_server.Handler):
     protocol_version = "HTTP/1.1"
     wbufsize = 1 << 16  # head and body leave together
-    disable_nagle_algorithm = True
     server: FakeNetris
 
     def _handle(self) -> None:
-        length = int(self.headers.get("Content-Length") or 0)
-        body = json.loads(self.rfile.read(length)) if length else None
+        sent = self.body()
+        body = json.loads(sent) if sent else None
         path = urlsplit(self.path).path
         with suppress(OSError):
             with self.server.lock:
@@ -79,7 +77,7 @@ class _Handler(BaseHTTPRequestHandler):
                     self._answer(path, body, fault)
                     return
             self.server.released.wait(30)
-            self._cut()
+            self.reset()
 
     do_GET = do_POST = do_PUT = do_DELETE = _handle  # noqa: N815 -- http.server's names
 
@@ -102,20 +100,20 @@ class _Handler(BaseHTTPRequestHandler):
             self._say(refusal.status, said)
             return
         if kind == "lost":
-            self._cut()
+            self.reset()
             return
         self._say_data(path, data, kind)
 
     def _stop_early(self, fault: Fault) -> bool:
         match fault.kind:
             case "unseen":
-                self._cut()
+                self.reset()
             case "error":
-                self._say_raw(fault.status, b"<html>Bad Gateway</html>", "text/html")
+                self.say(fault.status, b"<html>Bad Gateway</html>", "text/html")
             case "html":
-                self._say_raw(200, LOGIN_PAGE, "text/html; charset=utf-8")
+                self.say(200, LOGIN_PAGE, "text/html; charset=utf-8")
             case "redirect":
-                self._say_raw(302, b"", "text/html", Location="https://192.0.2.1/login")
+                self.say(302, b"", "text/html", Location="https://192.0.2.1/login")
             case "no":
                 self._say(200, {"isSuccess": False, "message": fault.message, "meta": {}, "data": None})
             case _:
@@ -147,27 +145,10 @@ class _Handler(BaseHTTPRequestHandler):
             data = data[: len(data) // 2]
         said = {"isSuccess": True, "message": "Success", "meta": meta, "data": data}
         body = json.dumps(data if path == "/api/tenants" else said).encode()  # v1 sends a bare list
-        self._say_raw(200, body[: len(body) // 2] if kind == "half" else body, "application/json")
+        self.say(200, body[: len(body) // 2] if kind == "half" else body)
 
     def _say(self, status: int, content: Any, **headers: str) -> None:
-        self._say_raw(status, json.dumps(content).encode(), "application/json", **headers)
-
-    def _say_raw(self, status: int, body: bytes, kind: str, **headers: str) -> None:
-        self.send_response(status)
-        self.send_header("Content-Type", kind)
-        self.send_header("Content-Length", str(len(body)))
-        for name, value in headers.items():
-            self.send_header(name.replace("_", "-"), value)
-        self.end_headers()
-        self.wfile.write(body)
-
-    def _cut(self) -> None:
-        self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        self.close_connection = True
-        self.connection.close()
-
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002
-        """Say nothing."""
+        self.say(status, json.dumps(content).encode(), **headers)
 
 
 class FakeNetris(ThreadingHTTPServer):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ssl
 import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from http.server import HTTPServer
 from pathlib import Path
 
 import pytest
@@ -20,21 +20,16 @@ from portal.lib.tls import trusting
 from tests.builders import make_tenant
 from tests.clusters.builders import make_cluster, make_site
 from tests.clusters.netris.tls import certificate_for_loopback
+from tests.fixtures.http_server import Handler
 
 pytestmark = pytest.mark.django_db
 
 
-class Rest(BaseHTTPRequestHandler):
+class Rest(Handler):
     """Answers everything."""
 
-    def do_GET(self) -> None:
-        self.send_response(200)
-        self.send_header("Content-Length", "2")
-        self.end_headers()
-        self.wfile.write(b"{}")
-
-    def log_message(self, format: str, *arguments: object) -> None:  # noqa: A002 -- http.server's name
-        """Nothing."""
+    def do_GET(self) -> None:  # noqa: N802 -- http.server's name
+        self.say(200, b"{}")
 
 
 @pytest.fixture

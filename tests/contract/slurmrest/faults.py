@@ -2,49 +2,30 @@
 
 from __future__ import annotations
 
-import socket
-import struct
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
+
+from tests.fixtures import http_server
 
 Behave = Callable[["Handler"], None]
 
 
-class Handler(BaseHTTPRequestHandler):
+class Handler(http_server.Handler):
     """Reads the request whole, counts it, and then does what the test says."""
 
     protocol_version = "HTTP/1.1"
     server: FaultServer
 
     def _handle(self) -> None:
-        self.body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        self.body()
         self.server.requests.append(f"{self.command} {self.path}")
         self.server.headers.append(dict(self.headers))
         with suppress(OSError):
             self.server.behave(self)
 
     do_GET = do_POST = do_DELETE = _handle  # noqa: N815 -- http.server's names
-
-    def say(self, status: int, body: bytes, kind: str = "application/json", **headers: str) -> None:
-        """A whole answer."""
-        self.send_response(status)
-        self.send_header("Content-Type", kind)
-        self.send_header("Content-Length", str(len(body)))
-        for name, value in headers.items():
-            self.send_header(name.replace("_", "-"), value)
-        self.end_headers()
-        self.wfile.write(body)
-
-    def reset(self) -> None:
-        """Cut the connection the hard way, without an answer."""
-        self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        self.close_connection = True
-        self.connection.close()
-
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002
-        """Say nothing."""
 
 
 class FaultServer(ThreadingHTTPServer):
