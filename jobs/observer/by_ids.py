@@ -17,9 +17,9 @@ from jobs.observer.rows import save_records
 from jobs.observer.sources import Memory
 
 # of jobs whose pages are open; of more each has its turn, and a pass over the whole queue comes in between
-MOST_WATCHED: Final = 100
+WATCHED_A_LOOK: Final = 100
 FEW_OTHERS: Final = 20  # the newest that were submitted here, where another source knows the whole queue
-SOME_OTHERS: Final = 200  # where none does: of the newest 1,000, in turn
+OTHERS_A_LOOK: Final = 200  # where none does: of the newest 1,000, in turn
 MOST_OTHERS: Final = 1_000
 
 
@@ -36,7 +36,7 @@ def by_ids(
     watched, others = (list(rows.values_list("slurm_job_id", flat=True)) for rows in (open_pages, own))
     asked = {number: memory.asked[number] for number in (*watched, *others) if number in memory.asked}
     turn = max(asked.values(), default=0) + 1
-    chosen = _in_turn(watched, asked, MOST_WATCHED), _in_turn(others, asked, SOME_OTHERS)
+    chosen = _in_turn(watched, asked, WATCHED_A_LOOK), _in_turn(others, asked, OTHERS_A_LOOK)
     records: list[JobRecord] = []
     for number, found in singles.ask(gateway, chain(*chosen)):
         asked[number] = turn

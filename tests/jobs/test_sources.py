@@ -165,7 +165,7 @@ def test_watched_jobs_are_asked_for_at_every_look_and_the_rest_is_bounded(
             submit_time=START + dt.timedelta(seconds=number),
         )
     monkeypatch.setattr(by_ids, "FEW_OTHERS", 3)
-    monkeypatch.setattr(by_ids, "SOME_OTHERS", 5)
+    monkeypatch.setattr(by_ids, "OTHERS_A_LOOK", 5)
     pace.note_watched_job(queue.cluster.pk, 2)
     queue.console.fault = errors.NotReachable()
     queue.look(lines=False)
@@ -197,8 +197,8 @@ def test_many_different_open_pages_cost_no_more_and_each_has_its_turn(
     for number in numbers:
         make_job(queue.cluster, alice, slurm_job_id=number)
         pace.note_watched_job(queue.cluster.pk, number)
-    monkeypatch.setattr(by_ids, "MOST_WATCHED", 12)
-    monkeypatch.setattr(by_ids, "SOME_OTHERS", 0)
+    monkeypatch.setattr(by_ids, "WATCHED_A_LOOK", 12)
+    monkeypatch.setattr(by_ids, "OTHERS_A_LOOK", 0)
     queue.console.fault = errors.NotReachable()
     looks = []
     for _ in range(6):
