@@ -35,6 +35,13 @@ DEADLINE = 10.0  # seconds, for each call
 # For changes: slurmrestd itself gives a slurmctld that is away up to ten, and then its no is a clear one.
 CHANGE_DEADLINE = 12.0
 SENDERS = 4  # connections on which several jobs are handed in
+_WORKING = SlurmIdentity.objects.filter(
+    active=True,
+    membership__ended_at=None,
+    membership__suspended_at=None,
+    membership__user__is_active=True,
+    membership__tenant__suspended_at=None,
+)
 
 
 @contextmanager
@@ -149,15 +156,7 @@ class Several:
 
 def require_working(identity: SlurmIdentity) -> None:
     """Read afresh, right before a token that starts something is minted: is this still a member's account?"""
-    works = SlurmIdentity.objects.filter(
-        pk=identity.pk,
-        active=True,
-        membership__ended_at=None,
-        membership__suspended_at=None,
-        membership__user__is_active=True,
-        membership__tenant__suspended_at=None,
-    )
-    if not works.exists():
+    if not _WORKING.filter(pk=identity.pk).exists():
         raise WrongState(
             _("This account takes no more jobs."),
             hint=_("Your membership ended or is suspended. Ask an owner."),

@@ -23,18 +23,22 @@ from tenants.scoping import TenantQuerySet
 MOST_KEPT = 64  # sessions of one process
 IDLE = 60.0  # seconds after which a kept session is closed, when the next one is opened
 _KEPT_ACCESS = ClusterSecret.objects.filter(cluster_id=OuterRef("cluster_id"), name=tenant.KEPT_AS)
+_ENDPOINTS = SlurmEndpoint.objects.select_related("cluster__site").annotate(
+    sealed_access=Subquery(_KEPT_ACCESS.values("sealed")[:1])
+)
+_FOR_SESSIONS = _ENDPOINTS.only(
+    "cluster_id", "url", "api_version", "sealed_jwt_key", "cluster__site__settings"
+)
 
 
 def endpoints() -> TenantQuerySet[Any]:
     """Rows of SlurmEndpoint with all that a session needs, in one query."""
-    rows = SlurmEndpoint.objects.select_related("cluster__site")
-    return rows.annotate(sealed_access=Subquery(_KEPT_ACCESS.values("sealed")[:1]))
+    return _ENDPOINTS.all()
 
 
 def endpoint_of(cluster_id: uuid.UUID) -> SlurmEndpoint | None:
     """What a session needs, and no more."""
-    needed = ("cluster_id", "url", "api_version", "sealed_jwt_key", "cluster__site__settings")
-    return endpoints().filter(cluster_id=cluster_id).only(*needed).first()
+    return _FOR_SESSIONS.filter(cluster_id=cluster_id).first()
 
 
 def session_for(endpoint: SlurmEndpoint, *, timeout: float) -> Outside:

@@ -13,9 +13,10 @@ from jobs.rules.view import RulesView, recent_rules, rules_of
 from jobs.services.requests import home_in
 from portal.lib.errors import WrongState
 from tenants.actor import Actor
-from tenants.scoping import TenantQuerySet
 
 _FACTS = StepState.objects.filter(cluster_id=OuterRef("cluster_id"), name="identity").values("facts")[:1]
+_ACCOUNTS = SlurmIdentity.objects.filter(active=True, membership__ended_at=None)
+_WITH_CLUSTER = _ACCOUNTS.annotate(facts=Subquery(_FACTS), seen_at=F("cluster__slurm__observed_at"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +36,7 @@ class Account:
 def account_of(actor: Actor, cluster: Cluster) -> Account:
     """The account as which the actor submits. Raises WrongState when there is none that works."""
     _require_open(cluster)
-    rows = _accounts(actor, cluster).annotate(
-        facts=Subquery(_FACTS), seen_at=F("cluster__slurm__observed_at")
-    )
-    identity = rows.first()
+    identity = _WITH_CLUSTER.filter(cluster=cluster, membership__user=actor.user).first()
     if identity is None:
         raise _not_made_yet()
     identity.cluster = cluster
@@ -48,7 +46,7 @@ def account_of(actor: Actor, cluster: Cluster) -> Account:
 def identity_of(actor: Actor, cluster: Cluster) -> SlurmIdentity:
     """The same before anything was typed, so that a person hears of it in time."""
     _require_open(cluster)
-    identity = _accounts(actor, cluster).first()
+    identity = _ACCOUNTS.filter(cluster=cluster, membership__user=actor.user).first()
     if identity is None:
         raise _not_made_yet()
     return identity
@@ -60,12 +58,6 @@ def rules_for(actor: Actor, cluster: Cluster) -> RulesView | None:
         return rules_of(cluster, identity_of(actor, cluster).name)
     except WrongState:  # told at the submit
         return None
-
-
-def _accounts(actor: Actor, cluster: Cluster) -> TenantQuerySet[SlurmIdentity]:
-    return SlurmIdentity.objects.filter(
-        cluster=cluster, active=True, membership__user=actor.user, membership__ended_at=None
-    )
 
 
 def _not_made_yet() -> WrongState:
