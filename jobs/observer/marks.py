@@ -8,8 +8,8 @@ _MARK = re.compile(r" ?\[fh:([a-z2-7]{12})\]$")
 
 
 def add_mark(comment: str | None, mark: str) -> str:
-    """The comment to send."""
-    return f"{comment or ''} [fh:{mark}]".lstrip()
+    """The comment to send; without a mark as it is."""
+    return f"{comment or ''} [fh:{mark}]".lstrip() if mark else comment or ""
 
 
 def split_mark(comment: str) -> tuple[str, str]:

@@ -54,6 +54,7 @@ def test_an_accepted_submit_leads_to_the_job_at_once(
     assert job.comment == ""
     submission = Submission.objects.get()
     assert (submission.state, submission.job, submission.slurm_job_id) == ("accepted", job, 4711)
+    assert "comment" not in submission.request  # our mark is not the submitter's
     assert list(
         AuditEvent.objects.filter(verb__startswith="job.").values_list("verb", flat=True).order_by("id")
     ) == [
