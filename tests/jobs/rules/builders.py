@@ -7,8 +7,12 @@ from clusters.clients.slurmrest.rules import Bounds, Qos, Settings, Share
 from clusters.models import Cluster
 from jobs.rules import saving
 from jobs.rules.view import RulesView, rules_of
+from jobs.services.capacity import ClusterView
+from jobs.services.drafts import DraftRefused, Typed, read_draft
 from portal.lib import clock
+from tests.jobs.builders import SCRIPT
 
+USER = "fhalice"
 HELD = ("associations", "limits", "qos")
 EVERY_QOS = (
     Qos(name="normal", priority=0),
@@ -71,3 +75,22 @@ def make_rules(cluster: Cluster, user: str, **facts: object) -> RulesView:
     found = rules_of(cluster, user)
     assert found is not None
     return found
+
+
+def typed(**fields: str) -> Typed:
+    """A form with these fields and a script."""
+    return Typed(fields=fields, script=SCRIPT)
+
+
+def against(view: ClusterView, rules: RulesView, **fields: str) -> dict[str, str]:
+    """Field to message of what stops a request; empty where it may be sent."""
+    try:
+        read_draft(typed(**fields), view, rules)
+    except DraftRefused as refused:
+        return refused.fields
+    return {}
+
+
+def warned(view: ClusterView, rules: RulesView, **fields: str) -> str:
+    """What is told of a request that may be sent."""
+    return " ".join(str(note) for note in read_draft(typed(**fields), view, rules).notes)

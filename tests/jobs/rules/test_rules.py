@@ -10,15 +10,15 @@ import pytest
 from django.test import Client
 
 from clusters.clients.slurmrest import errors
-from clusters.clients.slurmrest.rules import NO_BOUNDS, Bounds, Qos, Share
+from clusters.clients.slurmrest.rules import Bounds, Qos, Share
 from clusters.models import Cluster
 from jobs.history import reading
 from jobs.history.models import HistoryCursor
 from jobs.models import Rules, UserRule
 from jobs.rules import saving
 from jobs.rules.judging import judge, left_for
-from jobs.rules.view import RulesView, rules_of
-from jobs.services.capacity import ClusterView, view_of
+from jobs.rules.view import rules_of
+from jobs.services.capacity import ClusterView
 from jobs.services.drafts import DraftRefused, Typed, read_draft
 from portal.lib import clock
 from tenants.models import Tenant, User
@@ -26,38 +26,15 @@ from tests.builders import sign_in
 from tests.jobs.builders import SCRIPT, identity_for, keep_books, make_job
 from tests.jobs.fakes import FakeSlurm
 from tests.jobs.history.books import FakeBooks, install
-from tests.jobs.rules.builders import HELD, make_rules, told_of
+from tests.jobs.rules.builders import HELD, USER, against, make_rules, told_of, typed, warned
 
 pytestmark = pytest.mark.django_db
-USER = "fhalice"
-
-
-def typed(**fields: str) -> Typed:
-    return Typed(fields=fields, script=SCRIPT)
-
-
-def against(view: ClusterView, rules: RulesView, **fields: str) -> dict[str, str]:
-    """Field to message of what stops a request; empty where it may be sent."""
-    try:
-        read_draft(typed(**fields), view, rules)
-    except DraftRefused as refused:
-        return refused.fields
-    return {}
-
-
-def warned(view: ClusterView, rules: RulesView, **fields: str) -> str:
-    return " ".join(str(note) for note in read_draft(typed(**fields), view, rules).notes)
 
 
 def with_partition(view: ClusterView, **facts: object) -> ClusterView:
     """The default one, changed."""
     (train,) = view.partitions
     return dataclasses.replace(view, partitions=(dataclasses.replace(train, **facts),))  # type: ignore[arg-type]
-
-
-@pytest.fixture
-def view(cluster: Cluster) -> ClusterView:
-    return view_of(cluster)
 
 
 def test_without_accounting_nothing_of_it_is_checked(cluster: Cluster, view: ClusterView) -> None:
@@ -226,107 +203,6 @@ def test_a_qos_may_lift_limits_of_partitions_and_come_before_theirs(
     assert against(short, rules, cpus_per_task="3").keys() == {"cpus_per_task"}
     assert against(short, rules, cpus_per_task="6", qos="high") == {}
     assert against(short, rules, cpus_per_task="7", qos="high").keys() == {"cpus_per_task"}
-
-
-def test_jobs_that_wait_and_run_count(cluster: Cluster, view: ClusterView, alice: User) -> None:
-    name = identity_for(cluster, alice).name
-    make_job(cluster, alice, state="PENDING", qos="tiny", account="research", task_count=1)
-    assert against(view, make_rules(cluster, name), qos="tiny") == {}
-    make_job(cluster, alice, qos="tiny", account="research")
-    assert "you have 2" in against(view, make_rules(cluster, name), qos="tiny")["qos"]
-    assert against(view, make_rules(cluster, name), qos="high") == {}
-
-
-@pytest.mark.parametrize(
-    ("bounds", "qos", "fields", "field", "told"),
-    [
-        (
-            Bounds(all_submitted=4),
-            NO_BOUNDS,
-            {"account": "vision", "array": "0-1"},
-            "array",
-            "all together have 3",
-        ),
-        (Bounds(all_submitted=2), NO_BOUNDS, {"account": "vision"}, "account", "all together have 3"),
-        (NO_BOUNDS, Bounds(all_submitted=3), {"qos": "high"}, "qos", "all together have 3"),
-        (NO_BOUNDS, Bounds(account_submitted=2), {"qos": "high"}, "qos", "all together have 2"),
-        (
-            Bounds(all_running=0),
-            NO_BOUNDS,
-            {"account": "vision"},
-            "account",
-            "Account research lets no job run.",
-        ),
-        (Bounds(all_wall_minutes=0), NO_BOUNDS, {}, "account", "Account research lets no job run."),
-        (NO_BOUNDS, Bounds(all_wall_minutes=0), {"qos": "high"}, "qos", "QOS high lets no job run."),
-    ],
-)
-def test_limits_of_groups_count_everybodys_jobs(
-    cluster: Cluster,
-    view: ClusterView,
-    alice: User,
-    bounds: Bounds,
-    qos: Bounds,
-    fields: dict[str, str],
-    field: str,
-    told: str,
-) -> None:
-    three_open(cluster, alice)
-    rules = make_rules(
-        cluster,
-        USER,
-        bounds=bounds,
-        qos=(Qos(name="normal"), Qos(name="high", bounds=qos)),
-    )
-    assert told in against(view, rules, **fields)[field]
-
-
-@pytest.mark.parametrize(
-    ("bounds", "qos", "fields", "told"),
-    [
-        (Bounds(all_submitted=4), NO_BOUNDS, {"account": "vision"}, ""),
-        (
-            Bounds(all_submitted=1),
-            Bounds(all_submitted=9),
-            {"qos": "high"},
-            "",
-        ),  # what a QOS sets counts alone
-        (Bounds(all_running=1), NO_BOUNDS, {}, "Account research allows at most 1 running at once"),
-        (Bounds(all_running=2), NO_BOUNDS, {}, ""),
-        (Bounds(all_wall_minutes=60), NO_BOUNDS, {"time_limit_minutes": "60"}, ""),
-        (
-            Bounds(all_wall_minutes=60),
-            NO_BOUNDS,
-            {"time_limit_minutes": "61"},
-            "Account research allows 1:00:00 (d-hh:mm:ss) of all jobs together",
-        ),
-    ],
-)
-def test_what_only_delays_is_a_warning(
-    cluster: Cluster,
-    view: ClusterView,
-    alice: User,
-    bounds: Bounds,
-    qos: Bounds,
-    fields: dict[str, str],
-    told: str,
-) -> None:
-    three_open(cluster, alice)
-    rules = make_rules(
-        cluster,
-        USER,
-        bounds=bounds,
-        qos=(Qos(name="normal"), Qos(name="high", bounds=qos)),
-    )
-    notes = " ".join(map(str, read_draft(typed(**fields), view, rules).notes))
-    assert told in notes if told else not notes
-
-
-def three_open(cluster: Cluster, other: User) -> None:
-    """Of somebody else: one that runs in research, one that waits there and one in vision below it."""
-    make_job(cluster, other, state="RUNNING", qos="high", account="research")
-    make_job(cluster, other, state="PENDING", qos="high", account="research")
-    make_job(cluster, other, state="PENDING", qos="high", account="vision")
 
 
 def test_a_budget_says_what_is_left_and_warns_before_it_is_used_up(
