@@ -16,7 +16,7 @@ test: ## every check and every test, as CI runs them
 	@$(SETUP) slurm-roots optional
 	@exec $(SETUP) test -- $(PYTHON) -m tests.checks
 
-quick: ## the checks and the short tests: two to three minutes on two cores that do nothing else
+quick: ## the checks and the short tests: three to four minutes on two cores that do nothing else
 	@exec $(SETUP) test -- $(PYTHON) -m tests.checks quick
 
 bench: ## how long pages and changes take
