@@ -21,7 +21,7 @@ from portal.lib.types import JSONDict
 from tenants.models import AuditEvent, Role, Tenant, User
 from tests.builders import actor_for, make_member, sign_in
 from tests.cases import case
-from tests.jobs.builders import HOMES, SCRIPT, identity_for, make_submission
+from tests.jobs.builders import HOMES, SCRIPT, identity_for
 from tests.jobs.fakes import FakeSlurm
 
 pytestmark = pytest.mark.django_db
@@ -218,10 +218,10 @@ def test_an_array_and_a_set_lead_to_all_of_it(
     status, where = press(sign_in(client, alice), cluster, script=script)
     job = Job.objects.get()
     assert (status, where) == (302, f"/t/aurora-lab/jobs/{job.pk}/tasks/")
-    page = client.get(where)
-    assert page.status_code == 200
-    assert f"?from={Submission.objects.get().pk}" in page.content.decode()  # submit again with changes
-    assert f"/jobs/{job.pk}/notify/" in page.content.decode()
+    tasks = client.get(where)
+    assert tasks.status_code == 200
+    assert f"?from={Submission.objects.get().pk}" in tasks.content.decode()  # submit again with changes
+    assert f"/jobs/{job.pk}/notify/" in tasks.content.decode()
 
 
 @case("U10")
@@ -323,37 +323,6 @@ def test_a_viewer_may_not_submit_and_a_member_may(
         submissions.submit_job(
             actor=actor_for(viewer, tenant), cluster=cluster, typed=Typed(script=SCRIPT), key=uuid.uuid4()
         )
-    assert len(slurm.submitted) == 1
-
-
-def test_sending_again_is_possible_only_after_a_proved_absence(
-    client: Client, slurm: FakeSlurm, alice: User, cluster: Cluster
-) -> None:
-    submission = make_submission(cluster, alice, gpus="2")
-    sign_in(client, alice)
-    again = f"/t/aurora-lab/submissions/{submission.pk}/again/"
-    assert client.post(again).status_code == 409
-    Submission.objects.update(state="absent")
-    response = client.post(again)
-    submission.refresh_from_db()
-    assert (submission.state, response.status_code) == ("accepted", 302)
-    assert client.post(again).status_code == 409
-    (request,) = slurm.submitted
-    assert request.script == SCRIPT
-    assert request.gpus is not None
-    assert (request.gpus.count, request.environment["HOME"]) == (2, f"{HOMES}/{slurm.account}")
-    assert request.comment == f"[fh:{submission.mark}]"
-
-
-def test_only_the_submitter_sends_again(
-    slurm: FakeSlurm, tenant: Tenant, alice: User, cluster: Cluster
-) -> None:
-    submission = make_submission(cluster, alice, state="absent")
-    with pytest.raises(NotAllowed):
-        submissions.send_again(
-            actor=actor_for(make_member(tenant, Role.ADMIN), tenant), submission=submission
-        )
-    submissions.send_again(actor=actor_for(alice, tenant), submission=submission)
     assert len(slurm.submitted) == 1
 
 
