@@ -203,8 +203,8 @@ def test_the_line_that_asks_for_what_is_not_there_is_marked(
 ) -> None:
     script = SCRIPT.replace("\n", "\n#SBATCH --partition=none\n", 1)
     data = {"key": str(uuid.uuid4()), "script": script, "check": "1"}
-    page = sign_in(client, alice).post(address(cluster), data, headers={"HX-Request": "true"})
-    assert 'data-script-line="2">There is no partition none here' in page.content.decode()
+    checked = sign_in(client, alice).post(address(cluster), data, headers={"HX-Request": "true"})
+    assert 'data-script-line="2">There is no partition none here' in checked.content.decode()
     status, page = press(client, cluster, script=script)
     assert (status, slurm.submitted) == (400, [])
     assert '<li class="is-error">#SBATCH --partition=none</li>' in page
@@ -218,10 +218,10 @@ def test_an_array_and_a_set_lead_to_all_of_it(
     status, where = press(sign_in(client, alice), cluster, script=script)
     job = Job.objects.get()
     assert (status, where) == (302, f"/t/aurora-lab/jobs/{job.pk}/tasks/")
-    tasks = client.get(where)
-    assert tasks.status_code == 200
-    assert f"?from={Submission.objects.get().pk}" in tasks.content.decode()  # submit again with changes
-    assert f"/jobs/{job.pk}/notify/" in tasks.content.decode()
+    page = client.get(where)
+    assert page.status_code == 200
+    assert f"?from={Submission.objects.get().pk}" in page.content.decode()  # submit again with changes
+    assert f"/jobs/{job.pk}/notify/" in page.content.decode()
 
 
 @case("U10")
