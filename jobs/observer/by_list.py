@@ -11,7 +11,7 @@ from clusters.clients.slurmrest import errors
 from clusters.clients.slurmrest.gateway import SlurmGateway
 from clusters.clients.slurmrest.models import Diag, JobRecord
 from clusters.models import Cluster
-from jobs.models import ACTIVE_STATES, JobState, SubmissionState
+from jobs.models import ACTIVE_STATES, Job, JobState, SubmissionState
 from jobs.observer.columns import is_our_check, state_of, tasks_of
 from jobs.observer.leftovers import end_missing
 from jobs.observer.resolve import settle, unsettled
@@ -34,12 +34,14 @@ def by_list(
         settle(open_submits, looked_at=started, complete=False)
         return False
     known = {} if is_full else memory.listed
+    for number in _written_since(cluster, memory.listed_at):
+        known.pop(number, None)
     listed = {record.job_id: hash(record) for record in records}
     fresh = [record for record in records if known.get(record.job_id) != listed[record.job_id]]
     changes = save_records(cluster, fresh, looked_at=started)
     ended = end_missing(cluster, listed, started)
     # remembered only now: a list that could not be saved must not count as known
-    memory.listed = {number: seen for number, seen in listed.items() if number not in changes.later}
+    memory.listed, memory.listed_at = listed, started
     memory.note_records(len(records), diag)
     memory.counts, memory.req_time = _count(records), diag.req_time
     memory.full_at = started if is_full else memory.full_at
@@ -60,6 +62,14 @@ def _list(
         raise
     memory.list_failed_at = None
     return None if listing is None else listing.jobs
+
+
+def _written_since(cluster: Cluster, moment: dt.datetime | None) -> Iterable[int]:
+    """Jobs whose rows somebody else wrote, for an act or as another observer: they may tell otherwise."""
+    if moment is None:
+        return ()
+    active = Job.objects.filter(cluster=cluster, state__in=ACTIVE_STATES, observed_at__gt=moment)
+    return active.values_list("slurm_job_id", flat=True)
 
 
 def _count(records: Iterable[JobRecord]) -> tuple[int, int]:

@@ -80,6 +80,7 @@ class Memory:
 
     req_time: int | None = None  # the controller's clock before the last list
     listed: dict[int, int] = field(default_factory=dict)  # by job: a hash of its record in that list
+    listed_at: dt.datetime | None = None  # when the look that had it began
     counts: tuple[int, int] = (0, 0)  # tasks at work and tasks that wait, in that list
     records: int | None = None  # how many the last list, or the last pass over the whole queue, had
     bound: int = 0  # what diag counted then

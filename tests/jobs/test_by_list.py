@@ -95,6 +95,19 @@ def test_a_row_that_was_seen_later_is_compared_again(looks: Looks, slurm: FakeSl
     assert looks.states() == {7: "PENDING"}
 
 
+def test_a_row_that_an_act_or_another_observer_wrote_is_compared_though_the_list_is_as_it_was(
+    looks: Looks, slurm: FakeSlurm
+) -> None:
+    slurm.add(job_id=7)
+    looks.look()
+    looks.time.shift(1)
+    Job.objects.update(state="RUNNING", observed_at=clock.now())  # Slurm took it back before the next list
+    slurm.add(job_id=8)
+    looks.look()
+    assert looks.compared == [7, 8]
+    assert looks.states() == {7: "PENDING", 8: "PENDING"}
+
+
 def test_after_a_failure_nothing_is_taken_for_known(looks: Looks, slurm: FakeSlurm) -> None:
     slurm.add(job_id=7)
     looks.look()
