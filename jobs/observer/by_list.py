@@ -36,7 +36,7 @@ def by_list(
     known = {} if is_full else memory.listed
     for number in _written_since(cluster, memory.listed_at):
         known.pop(number, None)
-    listed = {record.job_id: hash(record) for record in records}
+    listed: dict[int, int] = {record.job_id: hash(record) for record in records}
     fresh = [record for record in records if known.get(record.job_id) != listed[record.job_id]]
     changes = save_records(cluster, fresh, looked_at=started)
     ended = end_missing(cluster, listed, started)
