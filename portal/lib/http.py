@@ -178,8 +178,9 @@ class Outside:
             line = self._line_for(method, reuse=reuse) or self._connect(deadline)
             try:
                 deadline.guard(line.watched)
-                response = line.ask(method, target, {"User-Agent": "freehold", **headers}, body, seconds)
-                content = _read(response, limit or self.limit)
+                asked = line.ask(method, target, {"User-Agent": "freehold", **headers}, body, seconds)
+                with asked as response:
+                    content = _read(response, limit or self.limit)
                 keep = method in READS or (reuse and response.status < 400)
             except (http.client.HTTPException, OSError) as error:
                 raise _no_answer(error, deadline) from error
@@ -257,7 +258,6 @@ def _read(response: http.client.HTTPResponse, limit: int) -> bytes:
     while chunk := response.read(CHUNK):
         size += len(chunk)
         if size > limit:
-            response.close()
             raise TooLarge("AnswerTooLarge", f"The answer is larger than {limit // MEBIBYTE} MiB.")
         parts.append(chunk)
     if response.length:  # less came than was announced

@@ -41,6 +41,7 @@ class _Sender:
         """Send the rest; only in the process that made this one, not in a child of it."""
         if self.pid != os.getpid():
             return
+        atexit.unregister(self.close)
         self._idle.wait(LAST_WORDS)
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(LAST_WORDS)

@@ -173,6 +173,7 @@ def journey(portal: ReleasePortal, new_person: NewPerson, lab: SlurmLab, cluster
         outlast(other, lab, output)
 
     # the use of the finished one comes to its page
+    own.goto(tasks)
     cell(own, BURNS).click()
     walk.expect_state(own, "Completed")
     walk.mark(own)

@@ -23,6 +23,7 @@ from django.test import Client
 from pytest_django.fixtures import Settings
 
 from portal.asgi import application
+from tenants.live import sender
 from tenants.live.kinds import MEMBERS
 from tenants.live.topics import publish
 from tenants.models import Role, Tenant
@@ -98,7 +99,16 @@ def running(folder: Path) -> Iterator[Private]:
 
 
 @pytest.fixture
-async def server(tmp_path: Path, settings: Settings) -> AsyncIterator[Private]:
+def own_sender(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """What changes is told by a thread of this test alone: its connection ends with the test's Redis."""
+    monkeypatch.setattr(sender, "_sender", None)
+    yield
+    if sender._sender is not None:
+        sender._sender.close()
+
+
+@pytest.fixture
+async def server(tmp_path: Path, settings: Settings, own_sender: None) -> AsyncIterator[Private]:
     """The channel layer as it is configured, but on a Redis that may be killed."""
     layer: Any = current.CHANNEL_LAYERS["default"]
     with running(tmp_path) as private:

@@ -197,4 +197,4 @@ def running(folder: Path) -> Iterator[FakeNetris]:
         server.shutdown()
         thread.join()
         server.server_close()
-    assert server.controller.violations == []
+    assert not server.controller.violations, server.controller.violations
