@@ -48,16 +48,21 @@ def rest(ctx: StepContext, kind: str) -> RestAccounting:
 @case("U15")
 def test_the_books_are_read_through_slurmrestd(lab: Lab, booked: StepContext) -> None:
     settle(lab.site["accounts"], booked)
+    books = rest(booked, "observer")
+    earlier = {job.job_id for job in books.jobs(int(time.time()) - 600, int(time.time()) + 60)}
     lab.run(booked, "for i in $(seq 40000); do :; done")
-    now, books = int(time.time()), rest(booked, "observer")
+    now = int(time.time())
     seen: list[PastJob] = []
 
     def found() -> bool:
-        seen[:] = [job for job in books.jobs(now - 600, now + 60) if job.name == "allocation"]
-        return any(job.state == "COMPLETED" and job.partition for job in seen)
+        told = [job for job in books.jobs(now - 600, now + 60) if job.job_id not in earlier]
+        # what it used comes with its steps, which may be written after it
+        ended = [job for job in told if job.state == "COMPLETED" and job.partition and job.steps]
+        seen[:] = [job for job in ended if job.name == "allocation"]
+        return bool(seen)
 
-    until(found, what="the job is told of")
-    last = max(seen, key=lambda job: job.job_id)
+    until(found, what="the job and its use are told of")
+    (last,) = seen
     assert (last.user, last.cpus, last.node_count) == (booked.spec.accounts[-1].name, 1, 1)
     assert last.memory_mib == 2000
     assert last.exit_code is None  # v0.0.38 does not tell it right
