@@ -105,9 +105,7 @@ class Scene:
 
     def submit_those_that_go_on(self, last: str) -> None:
         """One that runs on, one that ends when it is told to, and one that waits for that end."""
-        go = self.queue.lab.home(1) / last
-        go.unlink(missing_ok=True)  # of the test before
-        ended = self.submit(last, ENDS.format(go=go))
+        ended = self.submit(last, ENDS.format(go=self.queue.lab.home(1) / last))
         self.submit("runs")
         self.submit("waits", dependency=f"afterany:{ended.slurm_job_id}")
         self.poll_until(lambda: self.states() == {"runs": "RUNNING", last: "RUNNING", "waits": "PENDING"})

@@ -67,9 +67,9 @@ SAID = {
 SAID_BY_22_05 = {TOKENS: (UNKNOWN, "")}  # the same words come when slurmctld hung up
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def lab(request: pytest.FixtureRequest) -> Iterator[SlurmLab]:
-    """One for all silences of a release, and one that forgets and whose numbers come again."""
+    """Of the release, without jobs of another test; or one that forgets and whose numbers come again."""
     release: str = request.param
     forgets = release == FORGETFUL
     with slurm_lab(3, release="bookworm" if forgets else release, more=SHORT_MEMORY * forgets) as made:
@@ -117,7 +117,7 @@ def test_a_silence_ends_no_job_and_one_poll_after_it_all_is_right(
     until(lambda: answers(lab), what="it is back")
     scene.is_right_after_one_poll()
     if fault == CTLD_STOPS:
-        assert not ends(scene).exists(), "slurmd tells slurmctld some seconds later"
+        assert not ends().exists(), "slurmd tells slurmctld some seconds later"
     else:
         comes_to_its_end(scene, last)
     settles(fault, scene, is_open=is_open)
@@ -181,7 +181,7 @@ def comes_to_its_end(scene: Scene, last: str) -> None:
     """The end was seen, and is told once; of a job that Slurm has forgotten only that it ended."""
     job = Job.objects.get(pk=scene.jobs[last].pk)
     assert (job.state, job.exit_status) == (("FAILED", 3) if last == "ends" else ("ENDED", None))
-    assert list(ends(scene).values_list("job", "state")) == [(job.pk, job.state)]
+    assert list(ends().values_list("job", "state")) == [(job.pk, job.state)]
     told = "failed" if last == "ends" else "ended"
     assert list(JobNotice.objects.values_list("job", "what")) == [(job.pk, told)]
     assert scene.states()["runs"] == "RUNNING"
@@ -190,10 +190,9 @@ def comes_to_its_end(scene: Scene, last: str) -> None:
     assert 'class="age late"' not in page
 
 
-def ends(scene: Scene) -> QuerySet[JobEvent]:
-    """What pages tell of ends; the cluster still knows the jobs of the test before."""
-    told = JobEvent.objects.filter(job__in=scene.jobs.values())
-    return told.exclude(state__in=["PENDING", "RUNNING", "COMPLETING"])
+def ends() -> QuerySet[JobEvent]:
+    """What pages tell of ends."""
+    return JobEvent.objects.exclude(state__in=["PENDING", "RUNNING", "COMPLETING"])
 
 
 def settles(fault: str, scene: Scene, *, is_open: bool) -> None:
