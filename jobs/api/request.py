@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import re
 from collections.abc import Iterator, Mapping
@@ -30,13 +31,18 @@ def _text(help_text: str, longest: int = 1000) -> serializers.CharField:
 class _Alike(serializers.ListSerializer[Any]):
     """Checks what is written exactly as the one before it no second time."""
 
+    _last: tuple[str, Any] = ("", None)  # its text, and what was found
+
+    def to_internal_value(self, data: Any) -> Any:
+        """By a copy for this list alone: all requests of a process share the reader of their bodies."""
+        return super(_Alike, copy.copy(self)).to_internal_value(data)
+
     def run_child_validation(self, data: Any) -> Any:
         """What was found of the one before, or of this one."""
         text = json.dumps(data)
-        if text != getattr(self, "_text", None):
-            self._found = super().run_child_validation(data)
-            self._text = text
-        return self._found
+        if text != self._last[0]:
+            self._last = text, super().run_child_validation(data)
+        return self._last[1]
 
 
 class Strict(serializers.Serializer[Any]):

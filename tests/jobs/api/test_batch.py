@@ -10,6 +10,7 @@ from clusters.clients.slurmrest import errors
 from clusters.clients.slurmrest.models import SubmitRequest, SubmitResult
 from clusters.models import Cluster
 from jobs import live
+from jobs.api.batch import BatchIn
 from jobs.models import Job, Submission
 from jobs.services import batches
 from portal.lib.types import JSONDict
@@ -50,6 +51,14 @@ def refuse(monkeypatch: pytest.MonkeyPatch, slurm: FakeSlurm, name: str, error: 
         return take(request)
 
     monkeypatch.setattr(slurm, "submit", submit_one)
+
+
+def test_the_shared_reader_of_bodies_keeps_nothing_of_what_it_read() -> None:
+    body = {"jobs": [{**EACH, "name": "run"}] * 2}
+    jobs = BatchIn().fields["jobs"]
+    before = dict(vars(jobs))
+    assert [one["name"] for one in jobs.run_validation(body["jobs"])] == ["run", "run"]
+    assert vars(jobs) == before
 
 
 def test_each_job_has_its_rows_its_audit_events_and_its_number(
