@@ -6,12 +6,14 @@ and acts as one account, with a token minted for it. Pages, API and admin reach 
 
 from __future__ import annotations
 
-import threading
+import math
+import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache, partial
+from itertools import takewhile
 
 from django.conf import settings
 from django.utils import translation
@@ -34,7 +36,8 @@ from portal.lib.errors import WrongState
 DEADLINE = 10.0  # seconds, for each call
 # For changes: slurmrestd itself gives a slurmctld that is away up to ten, and then its no is a clear one.
 CHANGE_DEADLINE = 12.0
-SENDERS = 4  # connections on which several jobs are handed in
+KNOWN_FOR = 1.0  # seconds for which a call relies on what it read of who makes it
+AT_ONCE = 8  # connections on which several jobs are handed in
 _WORKING = SlurmIdentity.objects.filter(
     active=True,
     membership__ended_at=None,
@@ -100,13 +103,13 @@ def submit(identity: SlurmIdentity, request: SubmitRequest) -> SubmitResult:
 
 
 @contextmanager
-def submitting(identity: SlurmIdentity, failures: tuple[type[Exception], ...]) -> Iterator[Several]:
-    """Hand in many jobs as this account; errors that are none of `failures` are raised. See Several."""
+def submitting(identity: SlurmIdentity) -> Iterator[Several]:
+    """Hand in many jobs as this account. See Several."""
     with (
         gateway_for(identity, deadline=CHANGE_DEADLINE, kept=True) as gateway,
-        ThreadPoolExecutor(SENDERS, thread_name_prefix="submit") as senders,
+        ThreadPoolExecutor(1, thread_name_prefix="submit") as sender,
     ):
-        yield Several(identity, gateway, senders, failures)
+        yield Several(identity, gateway, sender)
 
 
 @dataclass
@@ -119,39 +122,28 @@ class Several:
 
     identity: SlurmIdentity
     gateway: SlurmGateway
-    senders: ThreadPoolExecutor
-    failures: tuple[type[Exception], ...]
-    _silent: threading.Event = field(default_factory=threading.Event)
+    sender: ThreadPoolExecutor  # of one thread
+    _is_silent: bool = False
+    _known_at: float = -math.inf  # when it was read that this account works
 
     def begin(self, requests: Sequence[SubmitRequest]) -> Callable[[], list[SubmitResult | Exception]]:
-        """Begin to send; what is given back waits, and says for each what came of it. Raises WrongState."""
-        require_working(self.identity)
-        left = iter(list(enumerate(requests)))  # shared by all senders
-        answers: dict[int, SubmitResult | Exception] = {}
+        """Begin to send; what is given back waits, and says for each what came of it. Raises WrongState.
 
-        def work() -> None:
-            for number, request in left:
-                answers[number] = self._send(request)
+        It says what SlurmGateway.submit_each does.
+        """
+        if time.monotonic() - self._known_at > KNOWN_FOR:
+            require_working(self.identity)
+            self._known_at = time.monotonic()
+        return self.sender.submit(self._send, requests).result
 
-        working = [self.senders.submit(work) for _ in range(SENDERS)]
-
-        def wait() -> list[SubmitResult | Exception]:
-            for one in working:
-                one.result()
-            return [answers[number] for number in range(len(requests))]
-
-        return wait
-
-    def _send(self, request: SubmitRequest) -> SubmitResult | Exception:
-        if self._silent.is_set():
-            return errors.NotReachable()
-        try:
-            with translation.override("en"):  # what is kept of a refusal is English
-                return self.gateway.submit(request)
-        except self.failures as error:
-            if isinstance(error, errors.Unclear | errors.NotReachable):
-                self._silent.set()
-            return error
+    def _send(self, requests: Sequence[SubmitRequest]) -> list[SubmitResult | Exception]:
+        answers: list[SubmitResult | Exception] = [errors.NotReachable() for _ in requests]
+        left = takewhile(lambda _: not self._is_silent, requests)
+        with translation.override("en"):  # what is kept of a refusal is English
+            for place, answer in self.gateway.submit_each(left, at_once=AT_ONCE):
+                answers[place] = answer
+                self._is_silent |= isinstance(answer, errors.Unclear | errors.NotReachable)
+        return answers
 
 
 def require_working(identity: SlurmIdentity) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import dataclass, field
 
 from django.conf import settings
@@ -27,6 +28,7 @@ class Command:
     target: models.Model | None
     detail: JSONDict = field(default_factory=dict)
     topics: list[Topic] = field(default_factory=list)
+    quiet: list[Topic] = field(default_factory=list)
     more: list[tuple[models.Model, JSONDict]] = field(default_factory=list)
 
     def each(self, target: models.Model, detail: JSONDict) -> None:
@@ -36,6 +38,10 @@ class Command:
     def publish(self, *topics: Topic) -> None:
         """Tell the viewers of these topics, once the transaction is committed."""
         self.topics.extend(topics)
+
+    def publish_quietly(self, *topics: Topic) -> None:
+        """The same without a word: viewers see it when they ask by themselves, within 30 s."""
+        self.quiet.extend(topics)
 
 
 @contextmanager
@@ -63,16 +69,27 @@ def command(
         yield done
         with translation.override(settings.LANGUAGE_CODE):  # the trail is in one language, whoever acts
             _write(done)
-        publish_all(done.topics)
+        publish_all(done.topics, quiet=done.quiet)
 
 
 def _write(done: Command) -> None:
     """One row, or one for each of several things."""
     things: Sequence[tuple[models.Model | None, JSONDict]] = done.more or [(done.target, done.detail)]
-    add_rows([_row(done, target, detail) for target, detail in things])
+    pattern = _pattern(done)
+    add_rows([_about(pattern, target, detail) for target, detail in things])
 
 
-def _row(done: Command, target: models.Model | None, detail: JSONDict) -> AuditEvent:
+def _about(pattern: AuditEvent, target: models.Model | None, detail: JSONDict) -> AuditEvent:
+    row = copy(pattern)
+    row.detail = detail
+    if target is not None:
+        row.target_type = target._meta.model_name or ""  # noqa: SLF001
+        row.target_id, row.target_label = str(target.pk), str(target)[:200]
+    return row
+
+
+def _pattern(done: Command) -> AuditEvent:
+    """What all rows of an act share."""
     return AuditEvent(
         verb=done.verb,
         tenant=done.tenant,
@@ -80,10 +97,6 @@ def _row(done: Command, target: models.Model | None, detail: JSONDict) -> AuditE
         actor_user=done.actor.user,
         actor_label=done.actor.label[:600],
         via=done.actor.via,
-        target_type=target._meta.model_name or "" if target is not None else "",  # noqa: SLF001
-        target_id=str(target.pk) if target is not None else "",
-        target_label=str(target)[:200] if target is not None else "",
-        detail=detail,
         address=done.actor.address,
         request_id=done.actor.request_id,
     )

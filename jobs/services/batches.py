@@ -22,7 +22,7 @@ from jobs.services.accounts import Account, account_of
 from jobs.services.capacity import ClusterView, recent_view
 from jobs.services.drafts import DraftRefused, Typed, read_draft
 from jobs.services.making import Maker
-from jobs.services.submissions import NOT_SENT, NOT_TAKEN, accept, not_taken, taken_of
+from jobs.services.submissions import NOT_SENT, accept, not_taken, taken_of
 from jobs.words import told
 from portal.lib.copying import add_rows
 from portal.lib.errors import BadInput, NotAllowed, WrongState
@@ -32,7 +32,7 @@ from tenants.models import User
 from tenants.rights import Action, require
 
 MOST = 100  # jobs of one call
-AT_ONCE = 25  # of which the rows are committed together, before the first of them is sent
+AT_ONCE = 50  # of which the rows are committed together, before the first of them is sent
 PATIENCE = 20.0  # seconds after which no more are sent; who sent the call waits for all of it
 Made: TypeAlias = list[tuple[Submission, SubmitRequest]]
 
@@ -112,7 +112,7 @@ class _Sender:
         """Of each key what became of its job; of one that was not sent, nothing."""
         ends = time.monotonic() + PATIENCE
         left = iter(rest)
-        with outside.submitting(self.account.identity, NOT_TAKEN) as several, ExitStack() as last:
+        with outside.submitting(self.account.identity) as several, ExitStack() as last:
             while (some := list(islice(left, AT_ONCE))) and not self.is_silent and time.monotonic() < ends:
                 made = self._record(some)
                 try:

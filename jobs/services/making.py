@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from copy import copy
 
 import msgspec
 
@@ -26,17 +27,17 @@ class Maker:
         identity = account.identity
         self._comment = str(draft.values.get("comment") or "")
         self._request, origins = requests.assemble(draft, account=identity.name, home=account.home, mark="")
-        self._shared = {
-            "tenant": identity.cluster.tenant,
-            "cluster": identity.cluster,
-            "user": user,
-            "identity": identity,
-            "request": requests.to_json(self._request),
-            "origins": origins,
-            "script": draft.script,
-            "notes": in_english(draft.notes),
-            "sealed_environment": requests.seal_environment(self._request),
-        }
+        self._pattern = Submission(
+            tenant=identity.cluster.tenant,
+            cluster=identity.cluster,
+            user=user,
+            identity=identity,
+            request=requests.to_json(self._request),
+            origins=origins,
+            script=draft.script,
+            notes=in_english(draft.notes),
+            sealed_environment=requests.seal_environment(self._request),
+        )
         self.detail: JSONDict = {  # what the audit trail says of each
             "cluster": identity.cluster.name,
             "name": self._request.name,
@@ -45,7 +46,8 @@ class Maker:
 
     def make(self, key: uuid.UUID) -> tuple[Submission, SubmitRequest]:
         """The row, and what is to be sent."""
-        row_id = uuid.uuid4()
-        mark = short_name(row_id)
-        submission = Submission(id=row_id, key=key, mark=mark, sent_at=clock.now(), **self._shared)
-        return submission, msgspec.structs.replace(self._request, comment=add_mark(self._comment, mark))
+        submission = copy(self._pattern)
+        submission.pk = uuid.uuid4()
+        submission.key, submission.mark, submission.sent_at = key, short_name(submission.pk), clock.now()
+        comment = add_mark(self._comment, submission.mark)
+        return submission, msgspec.structs.replace(self._request, comment=comment)

@@ -9,11 +9,10 @@ import os
 import socket
 import threading
 import time
-from types import TracebackType
 
 
 class Deadline:
-    """Shuts a connection down when the time is up; holds over the block of a `with`.
+    """Shuts a connection down when the time is up; holds until it is lifted.
 
     The timeouts of a socket count from byte to byte, so a slow sender could hold a worker for ever.
     """
@@ -24,6 +23,7 @@ class Deadline:
         self.is_over = False
         self._guarded: socket.socket | None = None
         self._lock = threading.Lock()
+        _watch.add(self)
 
     def guard(self, connection: socket.socket) -> None:
         """Watch this connection, in the place of the one before."""
@@ -44,13 +44,8 @@ class Deadline:
             with contextlib.suppress(OSError):
                 self._guarded.shutdown(socket.SHUT_RDWR)
 
-    def __enter__(self) -> Deadline:
-        _watch.add(self)
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def lift(self) -> None:
+        """It was in time, or no matter any more; whether it had `passed` is settled from now on."""
         with self._lock:
             self.is_over = True
             self._guarded = None

@@ -32,6 +32,7 @@ CHUNK = 256 * 1024
 FRESH = 5.0  # seconds for which a connection is taken to be alive after an answer
 CONNECT = 5.0  # seconds, at most, for a connection or one step of its encryption
 READS = frozenset({"GET", "HEAD"})
+ANY_STATUS = 1000
 
 
 class NotSent(TemporaryError):
@@ -89,10 +90,13 @@ class _Line:
 
     def ask(
         self, method: str, target: str, headers: Mapping[str, str], body: bytes | None, seconds: float
-    ) -> http.client.HTTPResponse:
-        """The head of the answer; its body is to be read whole before the next request."""
+    ) -> None:
+        """Send a request; no step of it or of its answer may take longer than so many seconds."""
         self._http.sock.settimeout(seconds)
         self._http.request(method, target, body, headers)
+
+    def answer(self) -> http.client.HTTPResponse:
+        """The head of the answer; its body is to be read whole before the next request."""
         return self._http.getresponse()
 
     def close(self) -> None:
@@ -109,6 +113,55 @@ def is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return host == "localhost"
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """A request that was sent: to be ended, or closed by who does not care for its answer.
+
+    `fileno` is readable as soon as the answer begins, the other side hangs up or the time is up.
+    """
+
+    _outside: Outside
+    _line: _Line
+    _deadline: Deadline
+    _began: float
+    _limit: int
+    _keep_below: int  # the status from which on the connection is used no more
+
+    def fileno(self) -> int:
+        """For select.poll and its kind."""
+        return self._line.watched.fileno()
+
+    def end(self) -> Answer:
+        """Wait for the whole answer. Raises NoAnswer or TooLarge."""
+        keep = False
+        try:
+            with self._line.answer() as response:
+                content = _read(response, self._limit)
+            keep = response.status < self._keep_below
+        except (http.client.HTTPException, OSError) as error:
+            raise _no_answer(error, self._deadline) from error
+        finally:
+            self._deadline.lift()
+            self._outside.give_back(self._line, keep=keep and not self._deadline.passed)
+        if self._deadline.passed:  # a body without a length ends where it was cut
+            raise NoAnswer("NoAnswerInTime", "The answer took too long.", timed_out=True)
+        kind = response.headers.get("Content-Type", "").partition(";")[0].strip().lower()
+        pause = response.headers.get("Retry-After", "")
+        return Answer(
+            response.status,
+            kind,
+            content,
+            time.monotonic() - self._began,
+            retry_after=float(pause) if pause.isascii() and pause.isdigit() else None,
+            set_cookies=tuple(response.headers.get_all("Set-Cookie", ())),
+        )
+
+    def close(self) -> None:
+        """The answer will be lost; what was asked for may be done all the same."""
+        self._deadline.lift()
+        self._line.close()
 
 
 class Outside:
@@ -170,34 +223,40 @@ class Outside:
         closes it too. (Nothing asks for "Connection: close": slurmrestd 22.05 then hangs up on one submit in
         four before it answers, though it took the job.)
         """
+        return self.begin(
+            method, path, headers=headers, body=body, timeout=timeout, limit=limit, reuse=reuse
+        ).end()
+
+    def begin(
+        self,
+        method: str,
+        path: str,
+        *,
+        headers: Mapping[str, str],
+        body: bytes | None = None,
+        timeout: float | None = None,
+        limit: int | None = None,
+        reuse: bool = False,
+    ) -> Exchange:
+        """As `send`, but the answer is for its `end` to wait for: so one thread sends several at a time."""
         began = time.monotonic()
         seconds = timeout or self.timeout
         target = quote(self._base + path, safe=string.punctuation)
-        keep = False
-        with Deadline(seconds) as deadline:
+        deadline = Deadline(seconds)
+        line = None
+        try:
             line = self._line_for(method, reuse=reuse) or self._connect(deadline)
-            try:
-                deadline.guard(line.watched)
-                asked = line.ask(method, target, {"User-Agent": "freehold", **headers}, body, seconds)
-                with asked as response:
-                    content = _read(response, limit or self.limit)
-                keep = method in READS or (reuse and response.status < 400)
-            except (http.client.HTTPException, OSError) as error:
+            deadline.guard(line.watched)
+            line.ask(method, target, {"User-Agent": "freehold", **headers}, body, seconds)
+        except BaseException as error:
+            deadline.lift()
+            if line is not None:
+                line.close()
+            if isinstance(error, http.client.HTTPException | OSError):
                 raise _no_answer(error, deadline) from error
-            finally:
-                self._give_back(line, keep=keep and not deadline.passed)
-        if deadline.passed:  # a body without a length ends where it was cut
-            raise NoAnswer("NoAnswerInTime", "The answer took too long.", timed_out=True)
-        kind = response.headers.get("Content-Type", "").partition(";")[0].strip().lower()
-        pause = response.headers.get("Retry-After", "")
-        return Answer(
-            response.status,
-            kind,
-            content,
-            time.monotonic() - began,
-            retry_after=float(pause) if pause.isascii() and pause.isdigit() else None,
-            set_cookies=tuple(response.headers.get_all("Set-Cookie", ())),
-        )
+            raise
+        keep_below = ANY_STATUS if method in READS else 400 if reuse else 0
+        return Exchange(self, line, deadline, began, limit or self.limit, keep_below)
 
     def close(self) -> None:
         """Give the connections back; who still waits for an answer on one gets it."""
@@ -232,7 +291,8 @@ class Outside:
             raise NotSent("NotReachable", "No connection could be made.") from error
         return line
 
-    def _give_back(self, line: _Line, *, keep: bool) -> None:
+    def give_back(self, line: _Line, *, keep: bool) -> None:
+        """The end of an exchange: the connection is kept for the next one, or closed."""
         if keep and line.is_open and len(self._free) < self._most:
             line.answered = time.monotonic()
             self._free.append(line)

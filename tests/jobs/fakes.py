@@ -25,9 +25,10 @@ from clusters.clients.slurmrest.models import (
 from clusters.models import SlurmIdentity
 from jobs import outside
 from portal.lib import clock
+from tests.clusters.submit_each import SubmitsEach
 
 
-class FakeSlurm:
+class FakeSlurm(SubmitsEach):
     """Implements SlurmGateway for every account; `account` is whoever asked last."""
 
     def __init__(self) -> None:

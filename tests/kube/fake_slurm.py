@@ -28,6 +28,7 @@ from clusters.drivers.slinky.reach import Reach
 from clusters.drivers.slinky.settings import SlinkySettings
 from clusters.provisioning.steps import StepContext
 from portal.lib.errors import OutsideError
+from tests.clusters.submit_each import SubmitsEach
 
 API = "v0.0.44"
 
@@ -66,7 +67,7 @@ class FakeSlurm(Reach):
 
 
 @dataclass
-class _Gateway:
+class _Gateway(SubmitsEach):
     slurm: FakeSlurm
     ctx: StepContext
     account: str

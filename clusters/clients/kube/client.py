@@ -16,7 +16,7 @@ from clusters.clients.kube import answers, discovery, errors, running
 from clusters.clients.kube.models import Access, Kind, Manifest, Ref, ref_of
 from clusters.clients.kube.running import Ended
 from clusters.clients.kube.tls import context_for
-from portal.lib.http import MEBIBYTE, Answer, NoAnswer, NotSent, Outside, TooLarge
+from portal.lib.http import MEBIBYTE, Answer, Exchange, NoAnswer, NotSent, Outside, TooLarge
 
 MANAGER = "freehold"  # of the fields that we set; never changed, or what we set before is nobody's
 PAGE = 500
@@ -249,7 +249,7 @@ class _Behind(Outside):
         super().__init__(base_url, tls=tls, timeout=timeout)
         self._own = dict(headers)
 
-    def send(
+    def begin(
         self,
         method: str,
         path: str,
@@ -259,7 +259,7 @@ class _Behind(Outside):
         timeout: float | None = None,
         limit: int | None = None,
         reuse: bool = False,
-    ) -> Answer:
+    ) -> Exchange:
         """See Outside."""
         both = {**self._own, **headers}
-        return super().send(method, path, headers=both, body=body, timeout=timeout, limit=limit, reuse=reuse)
+        return super().begin(method, path, headers=both, body=body, timeout=timeout, limit=limit, reuse=reuse)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+import select
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import TypeVar
 
 import msgspec
@@ -25,12 +27,13 @@ from clusters.clients.slurmrest.models import (
 )
 from clusters.clients.slurmrest.tokens import check_account
 from portal.lib.errors import OutsideError
-from portal.lib.http import MEBIBYTE, Answer, NoAnswer, NotSent, Outside, TooLarge
+from portal.lib.http import MEBIBYTE, Answer, Exchange, NoAnswer, NotSent, Outside, TooLarge
 
 T = TypeVar("T")
 JOB = re.compile(r"[1-9]\d{0,9}(_\d{1,9})?")
 SIGNAL = re.compile(r"[A-Z][A-Z0-9]{2,9}")
 TRIES = 12  # of a change that slurmctld refuses with "try again": about every other one of a partition's
+SUBMIT = "/job/submit"
 SMALL = 64 * MEBIBYTE  # for answers that are no list of all jobs
 
 
@@ -113,9 +116,63 @@ class RestGateway:
 
     def submit(self, request: SubmitRequest) -> SubmitResult:
         """See SlurmGateway."""
+        return self._submitted(self._change("POST", SUBMIT, self._body(request), reuse=True))
+
+    def submit_each(
+        self, requests: Iterable[SubmitRequest], *, at_once: int
+    ) -> Iterator[tuple[int, SubmitResult | Exception]]:
+        """See SlurmGateway."""
+        under_way: dict[int, tuple[int, Exchange]] = {}  # by descriptor
+        answers = select.poll()
+        try:
+            for place, request in enumerate(requests):
+                try:
+                    exchange = self._begin(self._body(request))
+                except (OutsideError, ValueError) as error:
+                    yield place, error
+                    continue
+                under_way[exchange.fileno()] = place, exchange
+                answers.register(exchange, select.POLLIN)
+                if len(under_way) == at_once:
+                    yield from self._arrived(answers, under_way)
+            while under_way:
+                yield from self._arrived(answers, under_way)
+        finally:
+            for _place, exchange in under_way.values():
+                exchange.close()
+
+    def _arrived(
+        self, answers: select.poll, under_way: dict[int, tuple[int, Exchange]]
+    ) -> Iterator[tuple[int, SubmitResult | Exception]]:
+        """Wait for at least one answer."""
+        for descriptor, _event in answers.poll():
+            answers.unregister(descriptor)
+            place, exchange = under_way.pop(descriptor)
+            try:
+                with _once():
+                    answer = exchange.end()
+                yield place, self._submitted(answer)
+            except OutsideError as error:
+                yield place, error
+
+    def _body(self, request: SubmitRequest) -> bytes:
         check_submit(request, self._version)
-        body = msgspec.json.encode(self._dialect.encode_submit(request))
-        answer = self._change("POST", "/job/submit", body, reuse=True)  # its mark is sought when unclear
+        return msgspec.json.encode(self._dialect.encode_submit(request))
+
+    def _begin(self, body: bytes) -> Exchange:
+        """A submit that is sent. Its mark is sought when it is unclear, so a connection may be reused."""
+        with _once():
+            return self._outside.begin(
+                "POST",
+                self._path(SUBMIT),
+                headers=self._headers(has_body=True),
+                body=body,
+                timeout=self._timeout,
+                limit=SMALL,
+                reuse=True,
+            )
+
+    def _submitted(self, answer: Answer) -> SubmitResult:
         try:
             # an id decides: with it, "errors" are warnings whatever the status says
             if result := self._dialect.accepted(answer):
@@ -193,13 +250,9 @@ class RestGateway:
         return answer
 
     def _change(self, method: str, path: str, body: bytes | None = None, *, reuse: bool = False) -> Answer:
-        """Send a change once; without a whole answer it is unclear."""
-        try:
+        """Send a change once."""
+        with _once():
             return self._send(method, path, body=body, limit=SMALL, reuse=reuse)
-        except NotSent as error:
-            raise errors.NotReachable from error
-        except (NoAnswer, TooLarge) as error:
-            raise errors.Unclear(error.reason) from error
 
     def _why_not(self, answer: Answer) -> OutsideError:
         """What a change without success means: only a clear no of Slurm's is a no."""
@@ -232,22 +285,38 @@ class RestGateway:
         timeout: float | None = None,
         reuse: bool = False,
     ) -> Answer:
-        headers = {
-            "Accept": "application/json",
-            "X-SLURM-USER-NAME": self._account,
-            "X-SLURM-USER-TOKEN": self._token(),
-        }
-        if body is not None:
-            headers["Content-Type"] = "application/json"  # with a charset it is refused
         return self._outside.send(
             method,
-            f"/{self.plugin}/{self._version}{path}",
-            headers=headers,
+            self._path(path),
+            headers=self._headers(has_body=body is not None),
             body=body,
             timeout=timeout or self._timeout,
             limit=limit,
             reuse=reuse,
         )
+
+    def _path(self, path: str) -> str:
+        return f"/{self.plugin}/{self._version}{path}"
+
+    def _headers(self, *, has_body: bool) -> dict[str, str]:
+        headers = {
+            "Accept": "application/json",
+            "X-SLURM-USER-NAME": self._account,
+            "X-SLURM-USER-TOKEN": self._token(),
+        }
+        # with a charset it is refused
+        return headers | {"Content-Type": "application/json"} if has_body else headers
+
+
+@contextmanager
+def _once() -> Iterator[None]:
+    """Around a change: without a whole answer it is unclear."""
+    try:
+        yield
+    except NotSent as error:
+        raise errors.NotReachable from error
+    except (NoAnswer, TooLarge) as error:
+        raise errors.Unclear(error.reason) from error
 
 
 def _check_name(job: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import Protocol
 
 from clusters.clients.slurmrest.changes import JobChanges, UpdateResult
@@ -52,6 +53,15 @@ class SlurmGateway(Protocol):
 
     def submit(self, request: SubmitRequest) -> SubmitResult:
         """Hand in a job. Raises ValueError for a request that must never be sent."""
+
+    def submit_each(
+        self, requests: Iterable[SubmitRequest], *, at_once: int
+    ) -> Iterator[tuple[int, SubmitResult | Exception]]:
+        """Hand in several on a few connections: (place, what came of it), as the answers come.
+
+        An error is what `submit` would raise. Slurm's numbers need not be in the order of the requests, of
+        which one is read when it can be sent. Whoever stops before the end leaves what is under way unclear.
+        """
 
     def states(self) -> tuple[JobState, ...]:
         """Id and state of all jobs, one line for each task of an array: 40 times less than the full list."""

@@ -18,8 +18,10 @@ class Handler(http_server.Handler):
     protocol_version = "HTTP/1.1"
     server: FaultServer
 
+    sent = b""  # the request's body
+
     def _handle(self) -> None:
-        self.body()
+        self.sent = self.body()
         self.server.requests.append(f"{self.command} {self.path}")
         self.server.headers.append(dict(self.headers))
         with suppress(OSError):

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 
+import msgspec
 import pytest
 
 from clusters.clients.slurmrest import errors, versions
 from clusters.clients.slurmrest.client import RestGateway
 from clusters.clients.slurmrest.dialects import dialect_for
-from clusters.clients.slurmrest.models import SubmitRequest
+from clusters.clients.slurmrest.models import SubmitRequest, SubmitResult
 from portal.lib.errors import OutsideError
 from portal.lib.http import Outside
 from portal.lib.types import JSONDict
@@ -92,6 +93,37 @@ def test_a_submit_is_unclear_and_sent_exactly_once(behave: Callable[[Handler], N
         with pytest.raises(errors.Unclear):
             gateway(server).submit(TRUE)
         assert server.requests == ["POST /slurm/v0.0.38/job/submit"]
+
+
+@case("U10")
+@pytest.mark.parametrize("behave", ALL, ids=lambda b: b.__name__)
+def test_of_several_each_is_sent_once_and_an_unclear_one_is_told(behave: Callable[[Handler], None]) -> None:
+    taken = json.dumps(recording("v0.0.38", "submit-ok")["body"]).encode()
+
+    def every_other(handler: Handler) -> None:
+        is_bad = b'"name":"bad"' in handler.sent
+        behave(handler) if is_bad else handler.say(200, taken)
+
+    names = ["good", "bad", "good"] * 3
+    several = [msgspec.structs.replace(TRUE, name=name) for name in names]
+    with faults(every_other) as server:
+        answers = dict(gateway(server).submit_each(several, at_once=4))
+        assert len(server.requests) == 9
+    assert sorted(answers) == list(range(9))
+    for number, answer in answers.items():
+        assert isinstance(answer, errors.Unclear if names[number] == "bad" else SubmitResult)
+
+
+@case("U10")
+def test_what_must_not_be_sent_is_told_and_the_others_are_sent() -> None:
+    taken = json.dumps(recording("v0.0.38", "submit-ok")["body"]).encode()
+    wrong = msgspec.structs.replace(TRUE, name="a\nb")
+    with faults(lambda handler: handler.say(200, taken)) as server:
+        answers = dict(gateway(server).submit_each([TRUE, wrong, TRUE], at_once=2))
+        assert len(server.requests) == 2
+    assert isinstance(answers[1], ValueError)
+    assert isinstance(answers[0], SubmitResult)
+    assert isinstance(answers[2], SubmitResult)
 
 
 @pytest.mark.parametrize("behave", ALL, ids=lambda b: b.__name__)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import select
 import socket
 import threading
 import time
@@ -241,3 +242,48 @@ def test_each_of_many_deadlines_is_held() -> None:
             assert all(pool.map(send, (0.5, 0.1, 0.3, 0.2, 0.4, 0.1)))
         assert time.monotonic() - began < 5
         outside.close()
+
+
+def test_one_thread_has_several_requests_on_their_way() -> None:
+    met = threading.Barrier(4)  # each waits for the others: one after the other they would wait for ever
+
+    def behave(handler: Handler) -> None:
+        met.wait(20)
+        handler.say(200, handler.path.encode())
+
+    with faults(behave) as server:
+        outside = Outside(server.url)
+        begun = [outside.begin("POST", f"/{one}", headers={}, body=b"{}", reuse=True) for one in range(4)]
+        assert len({one.fileno() for one in begun}) == 4
+        assert [one.end().body for one in begun] == [b"/0", b"/1", b"/2", b"/3"]
+        outside.close()
+
+
+def test_a_request_that_is_on_its_way_wakes_who_waits_for_it_when_its_time_is_up() -> None:
+    with faults(silent) as server:
+        outside = Outside(server.url, timeout=0.2)
+        begun = outside.begin("POST", "/", headers={}, body=b"{}", reuse=True)
+        answers = select.poll()
+        answers.register(begun, select.POLLIN)
+        assert answers.poll(20_000)
+        with pytest.raises(NoAnswer) as caught:
+            begun.end()
+        assert caught.value.timed_out
+        outside.close()
+
+
+def test_a_request_that_is_given_up_takes_its_connection_with_it() -> None:
+    ports: list[int] = []
+
+    def behave(handler: Handler) -> None:
+        ports.append(handler.client_address[1])
+        handler.say(200, b"")
+
+    with faults(behave) as server:
+        outside = Outside(server.url)
+        outside.begin("POST", "/", headers={}, body=b"{}", reuse=True).close()
+        for _ in range(2):
+            outside.send("POST", "/", headers={}, body=b"{}", reuse=True)
+        outside.close()
+    assert len(set(ports[-2:])) == 1
+    assert ports[:-2] in ([], [port for port in ports[:1] if port != ports[-1]])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from jobs.api.batch import BatchIn
 from jobs.models import Job, Submission
 from jobs.services import batches
 from portal.lib.types import JSONDict
+from tenants.live import sender
 from tenants.live.topics import Topic, version_of
 from tenants.models import AuditEvent, Membership, Tenant, User
 from tests.api.calls import make_token, send
@@ -82,6 +84,26 @@ def test_each_job_has_its_rows_its_audit_events_and_its_number(
     assert version_of(live.queue(tenant.pk, cluster.pk)) > 0
 
 
+def test_pages_of_a_single_submit_are_told_at_once_and_those_of_many_see_it_when_they_ask(
+    slurm: FakeSlurm,
+    tenant: Tenant,
+    cluster: Cluster,
+    token: str,
+    monkeypatch: pytest.MonkeyPatch,
+    django_capture_on_commit_callbacks: Any,
+) -> None:
+    told: list[str] = []
+    monkeypatch.setattr(sender, "put", lambda name, version: told.append(name))
+    for count, key in ((1, "k"), (3, "l")):
+        told.clear()
+        with django_capture_on_commit_callbacks(execute=True):
+            made = submit(token, cluster, named(count), key=key)
+        topics = [Topic(tenant.pk, live.SUBMISSION, uuid.UUID(one["submission"])) for one in made["items"]]
+        assert [version_of(topic) for topic in topics] == [1] * count
+        assert [topic.name in told for topic in topics] == [count == 1] * count
+        assert live.queue(tenant.pk, cluster.pk).name in told
+
+
 @case("U10")
 def test_the_same_key_submits_nothing_twice_and_goes_on_where_a_call_ended(
     slurm: FakeSlurm, cluster: Cluster, token: str, monkeypatch: pytest.MonkeyPatch
@@ -130,10 +152,12 @@ def test_after_a_lost_answer_no_more_are_sent_and_that_one_is_sought(
     slurm: FakeSlurm, cluster: Cluster, token: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     refuse(monkeypatch, slurm, "run 0", errors.Unclear("connection lost"))
+    monkeypatch.setattr(batches, "AT_ONCE", 20)
     made = submit(token, cluster, named(2 * batches.AT_ONCE + 1))  # while some are sent the next are recorded
     assert made["items"][0]["state"] == "checking"
     assert (made["items"][-1]["submission"], made["items"][-1]["state"]) == (None, None)
     assert made["accepted"] == len(slurm.submitted) < batches.AT_ONCE
+    assert made["items"][1]["state"] == "refused", "it was recorded, and certainly not sent"
     states = set(Submission.objects.values_list("state", flat=True))
     assert states <= {"accepted", "checking", "refused"}
 

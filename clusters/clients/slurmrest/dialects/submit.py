@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 from typing import Final
+
+from msgspec.structs import astuple
 
 from clusters.clients.slurmrest.models import JobSpec, SubmitRequest
 from portal.lib.types import JSONDict
 
+CONTROL: Final = re.compile(r"[\x00-\x1f]")
 LONGEST_TEXT = 1024  # of a name or comment; beyond it slurmctld says "Pathname too long"
 LONGEST_SCRIPT = 3 * 1024 * 1024  # 4 MiB is refused
 LONGEST_VALUE = 128 * 1024 - 1  # of one NAME=value, by the kernel
@@ -64,14 +69,19 @@ def check_submit(request: SubmitRequest, version: str) -> None:
 
 
 def _check_carried(spec: JobSpec, version: str) -> None:
-    lost = [name for name in CARRIED if getattr(spec, name) is not None and not can_carry(name, version)]
+    lost = [name for name in _not_carried(version) if getattr(spec, name) is not None]
     if lost:
         raise ValueError(f"The cluster's API {version} cannot carry: {', '.join(lost)}.")
 
 
+@cache
+def _not_carried(version: str) -> tuple[str, ...]:
+    return tuple(name for name in CARRIED if not can_carry(name, version))
+
+
 def _check_texts(spec: JobSpec) -> None:
     for text in _texts(spec):
-        if any(ord(letter) < 32 for letter in text):
+        if CONTROL.search(text):
             raise ValueError("Names, paths and comments hold no control characters.")
         if len(text.encode()) > LONGEST_TEXT:
             raise ValueError(f"Names, paths and comments have at most {LONGEST_TEXT} bytes.")
@@ -103,8 +113,8 @@ def _check_environment(environment: dict[str, str]) -> None:
 
 
 def _texts(spec: JobSpec) -> Iterator[str]:
-    for name in JobSpec.__struct_fields__:
-        value = getattr(spec, name)
+    """Of all fields but the script."""
+    for value in astuple(spec)[: len(JobSpec.__struct_fields__)]:
         if isinstance(value, str):
             yield value
         elif isinstance(value, tuple):
