@@ -41,11 +41,11 @@ def rows_of(
     """
     marks = {one.submission.mark: one.submission for one in taken}
     numbers = {one.submission.pk: one.job_id for one in taken}
-    cluster_id = taken[0].submission.cluster_id
     found: dict[uuid.UUID, Job] = {}
-    for job in Job.objects.filter(cluster_id=cluster_id, mark__in=list(marks)):
+    # not by its cluster, whose index leads to all of its jobs: who wrote another's mark has another number
+    for job in Job.objects.filter(mark__in=list(marks)):
         submission = marks[job.mark]
-        if job.slurm_job_id == numbers[submission.pk]:
+        if (job.cluster_id, job.slurm_job_id) == (submission.cluster_id, numbers[submission.pk]):
             found[submission.pk] = job
     new = {one.submission.pk: _row(one, view, answered_at) for one in taken if one.submission.pk not in found}
     _save(list(new.values()))

@@ -21,7 +21,7 @@ from portal.lib import clock
 from tenants.models import Tenant, User
 from tests.builders import actor_for
 from tests.cases import case
-from tests.jobs.builders import SCRIPT
+from tests.jobs.builders import SCRIPT, make_job, make_slurm_cluster
 from tests.jobs.fakes import FakeSlurm
 
 pytestmark = pytest.mark.django_db
@@ -68,6 +68,23 @@ def test_a_set_has_its_leader_at_once(
     script = "#!/bin/bash\n#SBATCH --nodes=1\n#SBATCH hetjob\n#SBATCH --nodes=1\necho hello\n"
     job = submit(tenant, alice, cluster, script)
     assert (job.label, job.group_states) == ("4711+0", {"PENDING": 1})
+
+
+def test_a_mark_that_stands_in_a_job_of_another_cluster_is_not_taken_for_it(
+    slurm: FakeSlurm, tenant: Tenant, alice: User, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other, take = make_slurm_cluster(tenant, name="gpu-b", nodes=1), slurm.submit
+
+    def copied_there(request: SubmitRequest) -> SubmitResult:
+        result = take(request)
+        mark = Submission.objects.get().mark
+        make_job(other, alice, slurm_job_id=result.job_id, mark=mark)  # as if it had been copied by hand
+        return result
+
+    monkeypatch.setattr(slurm, "submit", copied_there)
+    job = submit(tenant, alice, cluster)
+    assert job.cluster == cluster
+    assert Job.objects.filter(mark=job.mark).count() == 2
 
 
 @case("U10")
