@@ -35,7 +35,7 @@ def interval(cluster_id: uuid.UUID, *, active: bool) -> dt.timedelta:
     """The pause after a look that went well. Without Redis nobody is known to watch."""
     acted, watched = _flag(_acted(cluster_id)), _flag(_watched(cluster_id))
     if acted:
-        return JUST_ACTED
+        return JUST_ACTED if watched else WATCHED
     if active:
         return WATCHED if watched else BUSY
     return BUSY if watched else IDLE

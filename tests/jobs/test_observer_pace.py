@@ -135,6 +135,7 @@ def test_looks_that_a_burst_of_acts_asks_for_leave_slurm_time(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch, cost: float, apart: float
 ) -> None:
     began, looks = clock.now(), []
+    pace.note_watched([cluster.pk])
     SlurmEndpoint.objects.filter(cluster=cluster).update(next_observe_at=began + pace.BUSY)
     with time_machine.travel(began, tick=False) as time:
 
@@ -184,6 +185,15 @@ def test_the_pace_follows_who_watches_and_what_runs() -> None:
     key = uuid.uuid4()
     assert pace.interval(key, active=False) == pace.IDLE
     assert pace.interval(key, active=True) == pace.BUSY
+    cluster = Cluster(pk=key)
+    pace.poke(cluster)
+    assert pace.interval(key, active=True) == pace.WATCHED, "nobody sees what a burst of submits did"
+    pace.note_watched([key])
+    assert pace.interval(key, active=True) == pace.JUST_ACTED
+
+
+def test_a_watched_cluster_with_jobs_is_looked_at_often() -> None:
+    key = uuid.uuid4()
     pace.note_watched([key])
     assert pace.interval(key, active=True) == pace.WATCHED
 
