@@ -63,6 +63,7 @@ JOB_INDEXES = [
         condition=Q(state__in=ACTIVE_STATES),
     ),
     models.Index(fields=["owner", "-end_time"], name="jobs_by_end"),
+    models.Index(fields=["mark"], name="jobs_by_mark"),
     models.Index(  # by id one looks for a whole array, too
         fields=["cluster", "array_job_id"],
         name="jobs_by_array",

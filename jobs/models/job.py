@@ -12,21 +12,30 @@ from django.utils.translation import gettext_lazy as _
 from clusters.models import Cluster, SlurmIdentity
 from jobs.models.indexes import JOB_INDEXES
 from jobs.models.states import ACTIVE_STATES, JobState
-from tenants.models import User
+from tenants.models import Tenant, User
 from tenants.models.people import TenantOwned
 
 
 class Job(TenantOwned):
     """The last known row of one Slurm job (one array task that started is a job of its own)."""
 
+    # these three begin indexes of several columns, so they need none of their own
+    tenant = models.ForeignKey(
+        Tenant, verbose_name=_("tenant"), on_delete=models.PROTECT, related_name="+", db_index=False
+    )
     cluster = models.ForeignKey(
-        Cluster, verbose_name=_("cluster"), on_delete=models.CASCADE, related_name="jobs"
+        Cluster, verbose_name=_("cluster"), on_delete=models.CASCADE, related_name="jobs", db_index=False
     )
     identity = models.ForeignKey(
         SlurmIdentity, verbose_name=_("account"), on_delete=models.PROTECT, null=True, related_name="jobs"
     )
     owner = models.ForeignKey(
-        User, verbose_name=_("owner"), on_delete=models.PROTECT, null=True, related_name="jobs"
+        User,
+        verbose_name=_("owner"),
+        on_delete=models.PROTECT,
+        null=True,
+        related_name="jobs",
+        db_index=False,
     )
     slurm_job_id = models.BigIntegerField(_("Slurm job id"))
     array_job_id = models.BigIntegerField(_("array's id"), null=True, blank=True)
@@ -66,7 +75,7 @@ class Job(TenantOwned):
     stdout_path = models.TextField(blank=True, help_text="Expanded.")
     stderr_path = models.TextField(blank=True, help_text="Expanded; blank: same as output.")
     comment = models.TextField(blank=True, help_text="Without our mark.")
-    mark = models.CharField(_("mark"), max_length=12, blank=True, db_index=True)
+    mark = models.CharField(_("mark"), max_length=12, blank=True)
     restarts = models.PositiveIntegerField(_("restarts"), default=0)
     # lists show an array and a het job as one line (jobs.observer.lines)
     is_line = models.BooleanField(

@@ -32,13 +32,17 @@ class Submission(TenantOwned):
         Cluster, verbose_name=_("cluster"), on_delete=models.CASCADE, related_name="submissions"
     )
     user = models.ForeignKey(
-        User, verbose_name=_("person"), on_delete=models.PROTECT, related_name="submissions"
+        User,
+        verbose_name=_("person"),
+        on_delete=models.PROTECT,
+        related_name="submissions",
+        db_index=False,  # it begins that of its forms
     )
     identity = models.ForeignKey(
         SlurmIdentity, verbose_name=_("account"), on_delete=models.PROTECT, related_name="submissions"
     )
     key = models.UUIDField(default=uuid.uuid4, help_text="One-time key of the form.")
-    mark = models.CharField(_("mark"), max_length=12, unique=True)
+    mark = models.CharField(_("mark"), max_length=12)
     state = models.CharField(
         _("state"), max_length=10, choices=SubmissionState, default=SubmissionState.SENDING
     )
@@ -60,7 +64,10 @@ class Submission(TenantOwned):
 
     class Meta:
         verbose_name, verbose_name_plural = _("submission"), _("submissions")
-        constraints = [models.UniqueConstraint("user", "key", name="one_submission_per_form")]
+        constraints = [
+            models.UniqueConstraint("user", "key", name="one_submission_per_form"),
+            models.UniqueConstraint(fields=["mark"], name="one_submission_per_mark"),
+        ]
         indexes = [
             models.Index(
                 fields=["cluster"], name="submissions_open", condition=Q(state__in=("sending", "checking"))
