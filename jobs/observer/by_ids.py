@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Final
 
 from clusters.clients.slurmrest.gateway import SlurmGateway
 from clusters.clients.slurmrest.models import JobRecord
 from clusters.models import Cluster
-from jobs.models import ACTIVE_STATES, Job
+from jobs.models import ACTIVE_STATES, Job, Submission
 from jobs.observer import pace, singles
-from jobs.observer.resolve import resolve_submissions
+from jobs.observer.resolve import settle
 from jobs.observer.rows import save_records
 from jobs.observer.sources import Memory
 
@@ -24,7 +24,13 @@ MOST_OTHERS: Final = 1_000
 
 
 def by_ids(
-    cluster: Cluster, memory: Memory, gateway: SlurmGateway, started: dt.datetime, *, is_known: bool
+    cluster: Cluster,
+    memory: Memory,
+    gateway: SlurmGateway,
+    started: dt.datetime,
+    open_submits: Sequence[Submission],
+    *,
+    is_known: bool,
 ) -> bool:
     """Whether anything changed. `is_known`: another source knows the queue as a whole.
 
@@ -44,7 +50,7 @@ def by_ids(
     memory.asked = asked
     changes = save_records(cluster, records, looked_at=started)
     memory.whole.note_changed(row.slurm_job_id for row in changes.rows)
-    resolve_submissions(cluster, looked_at=started, complete=False)
+    settle(open_submits, looked_at=started, complete=False)
     return bool(changes.rows)
 
 

@@ -14,7 +14,7 @@ from clusters.clients.slurmrest.models import FINISHED_STATES
 from clusters.models import Cluster
 from jobs.models import Job
 from jobs.observer.columns import moment
-from jobs.observer.leftovers import ask, batches, end_missing
+from jobs.observer.leftovers import ask, batches, end_unseen
 from jobs.observer.queue_lines import is_finished, record_of
 from jobs.observer.resolve import resolve_submissions
 from jobs.observer.rows import QUEUE_COLUMNS, save_records
@@ -34,7 +34,7 @@ def by_lines(cluster: Cluster, memory: Memory, gateway: SlurmGateway, lines: Ite
     counts: Counter[bool] = Counter()
     for batch in batches(_changed(lines, known, seen, counts)):
         _save(cluster, whole, batch, seen, looked_at)
-    end_missing(cluster, seen, looked_at)
+    end_unseen(cluster, seen, looked_at)
     ask(cluster, whole, gateway, most=MOST_ASKED)
     resolve_submissions(cluster, looked_at=looked_at, complete=True, answers_since=memory.answers_since)
     whole.remember(seen, since=began)

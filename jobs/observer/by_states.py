@@ -12,7 +12,7 @@ from clusters.clients.slurmrest.listings import JobState
 from clusters.clients.slurmrest.models import FINISHED_STATES
 from clusters.models import Cluster
 from jobs.models import ACTIVE_STATES, Job
-from jobs.observer.leftovers import ask, end_missing
+from jobs.observer.leftovers import ask, end_unseen
 from jobs.observer.resolve import resolve_submissions
 from jobs.observer.sources import STATES, Memory
 from portal.lib import clock
@@ -32,7 +32,7 @@ def by_states(cluster: Cluster, memory: Memory, gateway: SlurmGateway) -> None:
         # an id of one line is as its row says, or it is asked for
         if known.get(number) != fingerprint and rows.get(number) != fingerprint and number not in asked:
             whole.to_ask.append(number)
-    end_missing(cluster, seen.keys() | _tasks(cluster, listed), looked_at)
+    end_unseen(cluster, seen.keys() | _tasks(cluster, listed), looked_at)
     ask(cluster, whole, gateway, most=MOST_ASKED)
     resolve_submissions(cluster, looked_at=looked_at, complete=False)
     left = set(whole.to_ask)

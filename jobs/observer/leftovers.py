@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import itertools
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Collection, Container, Iterable, Iterator
 from typing import Final, TypeVar
 
 from clusters.clients.slurmrest.gateway import SlurmGateway
@@ -15,6 +15,7 @@ from jobs.observer import singles
 from jobs.observer.rows import end_rows, save_records
 from jobs.observer.sources import Whole
 from portal.lib import clock
+from tenants.scoping import TenantQuerySet
 
 T = TypeVar("T")
 BATCH: Final = 500  # rows saved in one transaction; whoever submits meanwhile waits for no more
@@ -28,15 +29,24 @@ def batches(items: Iterable[T], size: int = BATCH) -> Iterator[list[T]]:
         yield batch
 
 
-def end_missing(cluster: Cluster, seen: Container[int], looked_at: dt.datetime) -> int:
+def end_unseen(cluster: Cluster, seen: Container[int], looked_at: dt.datetime) -> int:
     """`seen` are the ids of all records that Slurm had after `looked_at`; returns how many more ended."""
-    active = Job.objects.filter(cluster=cluster, state__in=ACTIVE_STATES, observed_at__lte=looked_at)
     # ids alone first: mostly none is missing, and of a long queue they are half the work
-    missing = {number for number in active.values_list("slurm_job_id", flat=True) if number not in seen}
-    keys_of = active.filter(slurm_job_id__in=missing).values_list("pk", flat=True)
-    for keys in batches(keys_of if missing else ()):
-        end_rows(cluster, keys, looked_at=looked_at)
+    numbers = _active(cluster, looked_at).values_list("slurm_job_id", flat=True)
+    return end_missing(cluster, {number for number in numbers if number not in seen}, looked_at)
+
+
+def end_missing(cluster: Cluster, missing: Collection[int], looked_at: dt.datetime) -> int:
+    """These ids are in no record that Slurm had after `looked_at`; returns how many they are."""
+    if missing:
+        rows = _active(cluster, looked_at).filter(slurm_job_id__in=missing)
+        for keys in batches(rows.values_list("pk", flat=True)):
+            end_rows(cluster, keys, looked_at=looked_at)
     return len(missing)
+
+
+def _active(cluster: Cluster, looked_at: dt.datetime) -> TenantQuerySet[Job]:
+    return Job.objects.filter(cluster=cluster, state__in=ACTIVE_STATES, observed_at__lte=looked_at)
 
 
 def ask(cluster: Cluster, whole: Whole, gateway: SlurmGateway, *, most: int) -> None:

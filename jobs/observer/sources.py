@@ -24,6 +24,7 @@ from typing import Final
 from django.db.models import Q
 
 from clusters.clients.slurmrest.models import Diag
+from clusters.models import SlurmIdentity
 from jobs.models import ACTIVE_STATES, Job
 from portal.lib import clock
 
@@ -34,6 +35,7 @@ SINGLE: Final = "single jobs"
 ALL_JOBS: Final = frozenset({LIST, CONSOLE, STATES})  # with these the queue's page lists everyone's jobs
 MOST_LISTED: Final = 5_000  # records; beyond, a full list costs seconds to minutes and gigabytes
 MIN_JOB_AGE: Final = dt.timedelta(seconds=300)  # Slurm's default: so long it keeps an ended job's record
+SURELY_SHORT: Final = 500  # records; such a list is not the reason why an answer takes long
 LIST_FAILED_FOR: Final = dt.timedelta(minutes=10)
 FULL_EVERY: Final = dt.timedelta(minutes=10)  # each record is compared with its row, else those that changed
 MOST_REMEMBERED: Final = 200_000  # records; of a longer queue each is compared in each pass
@@ -89,6 +91,7 @@ class Memory:
     nodes_at: dt.datetime | None = None
     node_names: frozenset[str] = frozenset()  # as last listed
     partitions_at: dt.datetime | None = None
+    observer: SlurmIdentity | None = None  # the account that looks
     list_failed_at: dt.datetime | None = None
     silent: bool = False  # the last look failed
     answers_since: dt.datetime | None = None  # after the last silence; None: as long as is remembered
@@ -106,6 +109,11 @@ class Memory:
             # what is known of the queue as a whole is as old as the silence, and a new slurmctld counts anew
             self.whole.tried_at, self.whole.doings = None, ()
         self.silent = False
+
+    @property
+    def is_surely_short(self) -> bool:
+        """There was no failure since the last list, and that was short: the next one can be asked for."""
+        return self.req_time is not None and self.records is not None and self.records <= SURELY_SHORT
 
     def note_records(self, records: int, diag: Diag) -> None:
         """A complete source had so many."""

@@ -25,7 +25,7 @@ django.setup()
 from clusters.clients.slurmrest.dialects import dialect_for  # noqa: E402
 from clusters.models import Cluster, SlurmEndpoint  # noqa: E402
 from clusters.services import slurm_access  # noqa: E402
-from jobs.observer.leftovers import end_missing  # noqa: E402
+from jobs.observer.leftovers import end_unseen  # noqa: E402
 from jobs.observer.look import look  # noqa: E402
 from jobs.observer.rows import QUEUE_COLUMNS, save_records  # noqa: E402
 from jobs.observer.sources import Memory  # noqa: E402
@@ -120,11 +120,12 @@ def _compare(cluster: Cluster, body: bytes) -> None:
     records, now = dialect_for(VERSION).jobs(Answer(200, "application/json", body)).jobs, clock.now()
     # but for what lines do not tell: rows of a long queue lack it until it is asked for
     save_records(cluster, records, looked_at=now, only=QUEUE_COLUMNS)
-    end_missing(cluster, {record.job_id for record in records}, now)
+    end_unseen(cluster, {record.job_id for record in records}, now)
 
 
 def _read_all(endpoint: SlurmEndpoint, memory: Memory) -> None:
-    memory.req_time, memory.whole.tried_at, memory.whole.doings = None, None, ()
+    memory.req_time = memory.req_time and 1  # whatever changes comes after that
+    memory.whole.tried_at, memory.whole.doings = None, ()
     look(_endpoint(endpoint.url), memory)
 
 

@@ -34,7 +34,7 @@ from tests.jobs.long_queue import LongQueue, long_queue  # noqa: E402
 
 PAGES = 30
 LOOKS = 5
-ROUNDS = 9
+ROUNDS = 49
 MOST_REPEATED = 5_000  # jobs: a list of more is asked for once
 COMPARES = "a look that compares every job with what the last look saw"
 COMPARES_ROWS = "a look that compares every job with its row"

@@ -34,6 +34,7 @@ def measure() -> Iterator[tuple[str, ...]]:
     port = free_port()
     with tempfile.TemporaryDirectory() as folder, world.stores(port) as environment:
         world.make_database(environment)
+        Path(folder).chmod(0o711)  # jobs run from below it
         result = Path(folder) / "rows.json"
         command = [sys.executable, "-m", "tests.bench.submits_inside", str(port), str(result)]
         subprocess.run(command, cwd=world.ROOT, env={**os.environ, **environment}, check=True)

@@ -111,7 +111,7 @@ def main(port: int, result: Path) -> None:
             live.web(dict(os.environ), port, processes=2) as web,
             _observer() as observer,
         ):
-            rows = _rows(first, port, lambda queue: _seconds(queue, web, observer))
+            rows = _rows(first, port, result.parent, lambda queue: _seconds(queue, web, observer))
     result.write_text(json.dumps(rows), encoding="utf-8")
 
 
@@ -126,7 +126,9 @@ def _observer() -> Iterator[int]:
         child.wait(timeout=60)
 
 
-def _rows(first: LongQueue, port: int, seconds: Callable[[LongQueue], dict[str, float]]) -> list[list[str]]:
+def _rows(
+    first: LongQueue, port: int, folder: Path, seconds: Callable[[LongQueue], dict[str, float]]
+) -> list[list[str]]:
     ways: dict[str, Way] = {
         ALONE: _bare,
         "slurmrestd alone, the portal's client": _gateway,
@@ -139,7 +141,7 @@ def _rows(first: LongQueue, port: int, seconds: Callable[[LongQueue], dict[str, 
     used: dict[str, dict[str, float]] = {}
     for name, way in ways.items():
         for many, apart in SETTINGS:
-            with _anew(first) as queue:
+            with _anew(first, folder) as queue:
                 _place(queue, apart=apart)
                 rate, spent = _rate(queue, way, many, partial(seconds, queue))
                 _place(queue, apart=False)
@@ -162,9 +164,13 @@ def _rows(first: LongQueue, port: int, seconds: Callable[[LongQueue], dict[str, 
 
 
 @contextmanager
-def _anew(queue: LongQueue) -> Iterator[LongQueue]:
-    """The same cluster with new daemons: Slurm keeps jobs that ended for a while, and they make it slower."""
-    with slurm_lab(members=3, more=MORE) as lab:
+def _anew(queue: LongQueue, folder: Path) -> Iterator[LongQueue]:
+    """The same cluster with new daemons: Slurm keeps jobs that ended for a while, and they make it slower.
+
+    What those before wrote is left until the end: ext4 gives away no inode that was deleted in the last
+    minutes, and among thousands of them slurmctld would search twice as long as it works for a job.
+    """
+    with slurm_lab(members=3, more=MORE, folder=folder) as lab:
         cluster = queue.cluster
         for identity in cluster.identities.all():
             account = lab.members[0 if identity.kind == IdentityKind.OBSERVER else 1]

@@ -114,3 +114,16 @@ def test_after_a_failure_nothing_is_taken_for_known(looks: Looks, slurm: FakeSlu
     looks.memory.forget_list()
     looks.look()
     assert looks.compared == [7]
+
+
+def test_a_clock_that_is_read_beside_the_list_counts_as_an_earlier_one(
+    looks: Looks, slurm: FakeSlurm
+) -> None:
+    slurm.add(job_id=1)
+    looks.look()
+    first = slurm.now()
+    looks.look()
+    assert slurm.listed[-1] == first, "nothing was known before: it was read, and then the list"
+    second = slurm.now()
+    looks.look()
+    assert slurm.listed[-1] == second - 1, "what changed after the list and in that second is asked for again"

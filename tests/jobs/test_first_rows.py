@@ -13,7 +13,7 @@ from clusters.clients.slurmrest.models import JobId, SubmitRequest, SubmitResult
 from clusters.models import Cluster, SlurmEndpoint
 from jobs.models import Job, Submission
 from jobs.observer import turns
-from jobs.observer.leftovers import end_missing
+from jobs.observer.leftovers import end_unseen
 from jobs.observer.look import Memory, look
 from jobs.services import submissions
 from jobs.services.drafts import Typed
@@ -93,7 +93,7 @@ def test_a_look_that_began_before_the_answer_neither_ends_nor_doubles_it(
 ) -> None:
     began = clock.now()
     job = submit(tenant, alice, cluster)
-    end_missing(cluster, (), began)
+    end_unseen(cluster, (), began)
     assert Job.objects.get().state == "PENDING"
     slurm.change(4711, state="RUNNING", reason="None", cpus=4, start_time=slurm.now())
     look_at(cluster)

@@ -315,16 +315,24 @@ class SlurmLab:
 
 @contextmanager
 def slurm_lab(
-    members: int = 2, *, release: str = "bookworm", more: str = "", accounting: bool = False
+    members: int = 2,
+    *,
+    release: str = "bookworm",
+    more: str = "",
+    accounting: bool = False,
+    folder: Path | None = None,
 ) -> Iterator[SlurmLab]:
     """A cluster for the duration of the block; nothing of it is left afterwards.
 
-    `more` is added to slurm.conf. It has NODES nodes with GPUS GPUs of type a100, CPUS CPUs and MEMORY MiB
-    each, and the partitions debug (default) and gpu. With accounting, slurmdbd and a MariaDB of its own are
-    started too (3 to 5 s), and the members belong to the account books.ACCOUNT.
+    With a `folder` its files stay in there, for whoever made that to remove. `more` is added to slurm.conf.
+    It has NODES nodes with GPUS GPUs of type a100, CPUS CPUs and MEMORY MiB each, and the partitions debug
+    (default) and gpu. With accounting, slurmdbd and a MariaDB of its own are started too (3 to 5 s), and the
+    members belong to the account books.ACCOUNT.
     """
     place = place_of(release)
-    root = Path(tempfile.mkdtemp(prefix="fhlab-", dir="/tmp" if isinstance(place, Root) else None))
+    root = Path(
+        tempfile.mkdtemp(prefix="fhlab-", dir=folder or ("/tmp" if isinstance(place, Root) else None))
+    )
     root.chmod(0o755)  # jobs run from below it
     (root / "etc").mkdir()
     try:
@@ -338,7 +346,8 @@ def slurm_lab(
             finally:
                 lab.stop()
     finally:
-        shutil.rmtree(root, ignore_errors=True)
+        if folder is None:
+            shutil.rmtree(root, ignore_errors=True)
 
 
 def until(condition: Callable[[], object], *, seconds: float = 90, what: str = "condition") -> None:
