@@ -169,7 +169,8 @@ class Outside:
 
     `authorities` is a file of CA certificates; without it the system's are used. `tls` is a context that
     holds the only authorities to trust, and perhaps a client certificate. Plain http is for loopback
-    only, unless `plain_ok` says that the way there is protected by other means.
+    only, unless `plain_ok` says that the way there is protected by other means. `headers` go with each
+    request.
     """
 
     def __init__(
@@ -182,6 +183,7 @@ class Outside:
         tls: ssl.SSLContext | None = None,
         plain_ok: bool = False,
         connections: int = 8,
+        headers: Mapping[str, str] | None = None,
     ) -> None:
         parts = urlsplit(base_url)
         if parts.scheme not in {"http", "https"} or not parts.hostname or parts.username or parts.query:
@@ -200,6 +202,7 @@ class Outside:
         self._base = parts.path.rstrip("/")
         self._authorities = authorities
         self._tls = tls
+        self._headers = {"User-Agent": "freehold", **(headers or {})}
         self._most = connections
         self._free: list[_Line] = []  # in nobody's hands, the last used last
         weakref.finalize(self, _close_all, self._free)
@@ -247,7 +250,7 @@ class Outside:
         try:
             line = self._line_for(method, reuse=reuse) or self._connect(deadline)
             deadline.guard(line.watched)
-            line.ask(method, target, {"User-Agent": "freehold", **headers}, body, seconds)
+            line.ask(method, target, {**self._headers, **headers}, body, seconds)
         except BaseException as error:
             deadline.lift()
             if line is not None:

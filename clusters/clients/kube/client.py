@@ -7,7 +7,6 @@ programs, has no limit on bodies and no deadline over a whole exchange.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 from urllib.parse import quote, urlencode
 
 import msgspec
@@ -16,7 +15,7 @@ from clusters.clients.kube import answers, discovery, errors, running
 from clusters.clients.kube.models import Access, Kind, Manifest, Ref, ref_of
 from clusters.clients.kube.running import Ended
 from clusters.clients.kube.tls import context_for
-from portal.lib.http import MEBIBYTE, Answer, Exchange, NoAnswer, NotSent, Outside, TooLarge
+from portal.lib.http import MEBIBYTE, Answer, NoAnswer, NotSent, Outside, TooLarge
 
 MANAGER = "freehold"  # of the fields that we set; never changed, or what we set before is nobody's
 PAGE = 500
@@ -146,7 +145,7 @@ class KubeClient:
         """A session with an address below this server's own, with this server's credential."""
         if not address.startswith(f"{self.access.server}{self.access.prefix}/api/"):
             raise ValueError("The address is not behind this API server.")
-        return _Behind(address, tls=self._tls, headers=self._headers(), timeout=timeout)
+        return Outside(address, tls=self._tls, headers=self._headers(), timeout=timeout)
 
     def run(
         self,
@@ -240,26 +239,3 @@ class KubeClient:
     def _headers(self) -> dict[str, str]:
         token = self.access.token
         return {"Accept": JSON, **({"Authorization": f"Bearer {token}"} if token else {})}
-
-
-class _Behind(Outside):
-    """Sends the API server's credential with each request."""
-
-    def __init__(self, base_url: str, *, tls: Any, headers: Mapping[str, str], timeout: float) -> None:
-        super().__init__(base_url, tls=tls, timeout=timeout)
-        self._own = dict(headers)
-
-    def begin(
-        self,
-        method: str,
-        path: str,
-        *,
-        headers: Mapping[str, str],
-        body: bytes | None = None,
-        timeout: float | None = None,
-        limit: int | None = None,
-        reuse: bool = False,
-    ) -> Exchange:
-        """See Outside."""
-        both = {**self._own, **headers}
-        return super().begin(method, path, headers=both, body=body, timeout=timeout, limit=limit, reuse=reuse)
