@@ -13,7 +13,7 @@ import time_machine
 from clusters.clients.slurmrest import errors, tokens, versions
 from clusters.clients.slurmrest.client import RestGateway
 from clusters.clients.slurmrest.gateway import SlurmGateway
-from clusters.clients.slurmrest.models import UNLIMITED, GpuRequest, JobRecord, SubmitRequest, SubmitResult
+from clusters.clients.slurmrest.models import UNLIMITED, GpuRequest, JobRecord, SubmitRequest
 from jobs.parsing.array import parse_array
 from jobs.parsing.paths import output_paths
 from jobs.parsing.refusal import Refusal
@@ -70,37 +70,6 @@ def test_discovery(alpha: SlurmLab) -> None:
     assert set(found.offered) >= set(alpha.versions)
     assert ("v0.0.36" in found.offered) == (alpha.release == "bookworm")  # offered, and not chosen
     assert found.release == alpha.gateway().ping().release
-
-
-@case("U10")
-def test_submits_on_kept_connections_lose_no_answer_and_a_refusal_ends_none(alpha: SlurmLab) -> None:
-    gateway = alpha.gateway()
-    known: list[int] = []
-    for number in range(24):
-        if number % 8 == 4:  # slurmrestd hangs up after an error, and the next submit must not meet that
-            with pytest.raises(errors.SlurmRefused):
-                gateway.submit(request(alpha, partition="nowhere"))
-        known.append(gateway.submit(request(alpha, name="kept", hold=True)).job_id)
-    assert len(set(known)) == 24
-    for job_id in known:
-        gateway.cancel(str(job_id))
-
-
-@case("U10")
-def test_of_several_on_a_few_connections_each_has_its_number_or_its_refusal(alpha: SlurmLab) -> None:
-    gateway = alpha.gateway()
-    several = [
-        request(alpha, name=f"each {number}", hold=True, partition="nowhere" if number % 8 == 4 else "debug")
-        for number in range(32)
-    ]
-    answers = dict(gateway.submit_each(several, at_once=4))
-    refused = {place for place, answer in answers.items() if isinstance(answer, errors.SlurmRefused)}
-    assert refused == {4, 12, 20, 28}
-    for place, answer in answers.items():
-        if isinstance(answer, SubmitResult):
-            assert gateway.job(answer.job_id)[0].name == f"each {place}"
-            gateway.cancel(str(answer.job_id))
-    assert len(answers) == 32
 
 
 def test_a_gpu_job_runs_as_its_account_and_its_end_is_known(alpha: SlurmLab) -> None:
