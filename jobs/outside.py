@@ -6,7 +6,6 @@ and acts as one account, with a token minted for it. Pages, API and admin reach 
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -36,7 +35,9 @@ from portal.lib.errors import WrongState
 DEADLINE = 10.0  # seconds, for each call
 # For changes: slurmrestd itself gives a slurmctld that is away up to ten, and then its no is a clear one.
 CHANGE_DEADLINE = 12.0
-KNOWN_FOR = 1.0  # seconds for which a call relies on what it read of who makes it
+# Seconds from the record to the sending of a request, at most: with its deadline it is settled before the
+# observer takes its sender for dead (jobs.observer.resolve.SENDER_DIED) and somebody may send it again.
+SEND_WITHIN = 20.0
 AT_ONCE = 8  # connections on which several jobs are handed in
 _WORKING = SlurmIdentity.objects.filter(
     active=True,
@@ -116,29 +117,26 @@ def submitting(identity: SlurmIdentity) -> Iterator[Several]:
 class Several:
     """Sends requests on a few connections. Slurm's numbers need not be in their order.
 
-    After one without an answer no more are sent: those have NotReachable, and Slurm has certainly not
-    seen them.
+    After one without an answer, or SEND_WITHIN seconds, no more are sent: those have NotReachable, and Slurm
+    has certainly not seen them.
     """
 
     identity: SlurmIdentity
     gateway: SlurmGateway
     sender: ThreadPoolExecutor  # of one thread
     _is_silent: bool = False
-    _known_at: float = -math.inf  # when it was read that this account works
 
     def begin(self, requests: Sequence[SubmitRequest]) -> Callable[[], list[SubmitResult | Exception]]:
         """Begin to send; what is given back waits, and says for each what came of it. Raises WrongState.
 
         It says what SlurmGateway.submit_each does.
         """
-        if time.monotonic() - self._known_at > KNOWN_FOR:
-            require_working(self.identity)
-            self._known_at = time.monotonic()
-        return self.sender.submit(self._send, requests).result
+        require_working(self.identity)
+        return self.sender.submit(self._send, requests, time.monotonic() + SEND_WITHIN).result
 
-    def _send(self, requests: Sequence[SubmitRequest]) -> list[SubmitResult | Exception]:
+    def _send(self, requests: Sequence[SubmitRequest], ends: float) -> list[SubmitResult | Exception]:
         answers: list[SubmitResult | Exception] = [errors.NotReachable() for _ in requests]
-        left = takewhile(lambda _: not self._is_silent, requests)
+        left = takewhile(lambda _: not self._is_silent and time.monotonic() < ends, requests)
         with translation.override("en"):  # what is kept of a refusal is English
             for place, answer in self.gateway.submit_each(left, at_once=AT_ONCE):
                 answers[place] = answer

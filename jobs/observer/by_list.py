@@ -7,7 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Executor, Future
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from clusters.clients.slurmrest import errors
 from clusters.clients.slurmrest.gateway import SlurmGateway
@@ -28,14 +28,15 @@ class Asked:
 
     answer: Future[JobList | None]  # None where nothing changed
     is_full: bool  # each record is to be compared with its row
-    at: float = field(default_factory=time.monotonic)
+    at: float  # on the monotonic clock, not later than it was sent
 
 
 def ask_list(memory: Memory, gateway: SlurmGateway, started: dt.datetime, beside: Executor) -> Asked:
     """For by_list. It is waited for `beside`, so that our rows are read meanwhile."""
     is_full = memory.full_at is None or started - memory.full_at >= FULL_EVERY
     since = None if is_full else memory.req_time
-    return Asked(beside.submit(gateway.jobs, unchanged_since=since), is_full)
+    at = time.monotonic()
+    return Asked(beside.submit(gateway.jobs, unchanged_since=since), is_full, at)
 
 
 def by_list(

@@ -14,7 +14,8 @@ from jobs.models import Job, Submission, SubmissionState
 from portal.lib import clock
 from tenants.live.topics import Topic, publish
 
-SENDER_DIED = dt.timedelta(seconds=40)  # a request has a deadline of ten
+# more than jobs.outside's SEND_WITHIN, a deadline, and the time to tell a dead token from a dead slurmctld
+SENDER_DIED = dt.timedelta(seconds=75)
 # slurmrestd may hold a submit so long before Slurm has it; one that hung reads it when it goes on
 STILL_ON_THE_WAY = dt.timedelta(seconds=20)
 FORGOTTEN = dt.timedelta(seconds=240)  # less than MinJobAge: until then a job that ended is still listed

@@ -124,8 +124,9 @@ def test_a_submit_that_turns_up_late_is_found(alice: User, cluster: Cluster) -> 
 
 def test_a_portal_that_died_while_sending_is_checked(alice: User, cluster: Cluster) -> None:
     submission = make_submission(cluster, alice, state="sending")
-    assert resolve(submission, after=5).state == "sending"
-    assert resolve(submission, after=60).state == "checking"
+    # one of a hundred may be sent a while after its record, and is settled a while later
+    assert resolve(submission, after=60).state == "sending"
+    assert resolve(submission, after=80).state == "checking"
 
 
 def test_of_an_array_the_record_with_its_own_id_is_shown(alice: User, cluster: Cluster) -> None:

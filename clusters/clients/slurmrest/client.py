@@ -144,14 +144,19 @@ class RestGateway:
     def _arrived(
         self, answers: select.poll, under_way: dict[int, tuple[int, Exchange]]
     ) -> Iterator[tuple[int, SubmitResult | Exception]]:
-        """Wait for at least one answer."""
+        """Wait for an answer. All that came are read before one is judged, which may take seconds."""
+        came: list[tuple[int, Answer | OutsideError]] = []
         for descriptor, _event in answers.poll():
             answers.unregister(descriptor)
             place, exchange = under_way.pop(descriptor)
             try:
                 with _once():
-                    answer = exchange.end()
-                yield place, self._submitted(answer)
+                    came.append((place, exchange.end()))
+            except OutsideError as error:
+                came.append((place, error))
+        for place, answer in came:
+            try:
+                yield place, answer if isinstance(answer, OutsideError) else self._submitted(answer)
             except OutsideError as error:
                 yield place, error
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
 
 import msgspec
 import pytest
@@ -112,6 +113,33 @@ def test_of_several_each_is_sent_once_and_an_unclear_one_is_told(behave: Callabl
     assert sorted(answers) == list(range(9))
     for number, answer in answers.items():
         assert isinstance(answer, errors.Unclear if names[number] == "bad" else SubmitResult)
+
+
+@case("U10")
+def test_an_answer_that_came_is_not_lost_while_another_is_judged() -> None:
+    taken = json.dumps(recording("v0.0.38", "submit-ok")["body"]).encode()
+    vague = json.dumps({"errors": [{"error": "Unspecified error", "error_code": -1}]}).encode()
+    said = threading.Semaphore(0)
+
+    def behave(handler: Handler) -> None:
+        if handler.command == "GET":  # whether the token is dead; this takes longer than a submit may
+            handler.server.stopped.wait(1.0)
+            handler.say(200, b"{}")
+            return
+        handler.say(500, vague) if b'"name":"bad"' in handler.sent else handler.say(200, taken)
+        said.release()
+
+    def several() -> Iterator[SubmitRequest]:
+        for name in ("bad", "good", "good", "good"):
+            yield msgspec.structs.replace(TRUE, name=name)
+        for _ in range(4):  # all answers have come before the first is looked at
+            assert said.acquire(timeout=20)
+
+    with faults(behave) as server:
+        answers = dict(gateway(server).submit_each(several(), at_once=8))
+        assert any(asked.startswith("GET") for asked in server.requests), "one was judged for a second"
+    assert isinstance(answers[0], errors.Unclear)
+    assert all(isinstance(answers[number], SubmitResult) for number in (1, 2, 3))
 
 
 @case("U10")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import uuid
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -10,9 +12,10 @@ import pytest
 from clusters.clients.slurmrest import errors
 from clusters.clients.slurmrest.models import SubmitRequest, SubmitResult
 from clusters.models import Cluster
-from jobs import live
+from jobs import live, outside
 from jobs.api.batch import BatchIn
 from jobs.models import Job, Submission
+from jobs.observer import resolve
 from jobs.services import batches
 from portal.lib.types import JSONDict
 from tenants.live import sender
@@ -160,6 +163,27 @@ def test_after_a_lost_answer_no_more_are_sent_and_that_one_is_sought(
     assert made["items"][1]["state"] == "refused", "it was recorded, and certainly not sent"
     states = set(Submission.objects.values_list("state", flat=True))
     assert states <= {"accepted", "checking", "refused"}
+
+
+@case("U10")
+def test_what_waited_too_long_is_not_sent_and_is_settled_before_its_sender_is_taken_for_dead(
+    slurm: FakeSlurm, cluster: Cluster, token: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clocks, take = itertools.count(step=outside.SEND_WITHIN / 4), slurm.submit
+    now = [0.0]
+
+    def slow(request: SubmitRequest) -> SubmitResult:
+        now[0] = next(clocks)
+        return take(request)
+
+    monkeypatch.setattr(slurm, "submit", slow)
+    monkeypatch.setattr(outside, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    made = submit(token, cluster, named(10))
+    assert 0 < made["accepted"] == len(slurm.submitted) < 10
+    late = made["items"][made["accepted"] :]
+    assert {item["state"] for item in late} == {"refused"}, "nobody waits for it, and nobody sends it later"
+    longest = outside.SEND_WITHIN + outside.CHANGE_DEADLINE + outside.AT_ONCE * errors.QUICK
+    assert longest < resolve.SENDER_DIED.total_seconds()
 
 
 def test_who_left_submits_nothing(
